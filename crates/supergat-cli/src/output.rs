@@ -111,13 +111,19 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Writes one JSON object and a line break to standard output.
 pub fn print_json(object: &impl Serialize) -> Result<()> {
-    let text = in_options(&json(object)).split('\n').map(visible).collect::<Vec<_>>().join("\n");
+    print_json_text(&json(object))
+}
+
+/// Writes indented JSON and a line break to standard output.
+fn print_json_text(text: &str) -> Result<()> {
+    let text = in_options(text).split('\n').map(visible).collect::<Vec<_>>().join("\n");
     to_stdout(|out| writeln!(out, "{text}"))
 }
 
-/// Prints a result: as one JSON object, or as text.
-pub fn print_result(as_json: bool, object: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
-    if as_json { print_json(object) } else { print(&text()) }
+/// Prints the result of a command that succeeded: as one JSON object, or as text.
+pub fn print_result(as_json: bool, object: &impl Serialize, text: impl FnOnce() -> String) -> Result<ExitCode> {
+    if as_json { print_json(object) } else { print(&text()) }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Formats an object as indented JSON.

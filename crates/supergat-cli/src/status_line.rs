@@ -1,8 +1,10 @@
 //! The state of a long command on standard error: a bar on a terminal, a line every few seconds elsewhere.
 
 use crate::output;
+use crate::process::interrupt::Interrupt;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -92,6 +94,15 @@ impl StatusLine {
         if !said {
             self.line(text);
         }
+    }
+
+    /// Returns `Break` if the command is interrupted, and says once that it will stop.
+    pub fn flow(&self, interrupt: &Interrupt, text: &str) -> ControlFlow<()> {
+        if !interrupt.requested() {
+            return ControlFlow::Continue(());
+        }
+        self.stopping(text);
+        ControlFlow::Break(())
     }
 
     /// Removes the bar.

@@ -1,7 +1,6 @@
 //! Arguments of `supergat devices`, and the choice of a device, which several commands share.
 
 use super::help;
-use crate::config::keys::RUN;
 use clap::Args;
 use supergat::DeviceChoice;
 
@@ -19,9 +18,9 @@ pub struct DevicesArgs {
 pub struct DeviceArgs {
     /// Device that trains: cpu, cuda, cuda:1, or auto (a GPU if there is one). The last digits of results differ between CPU and GPU
     /// [default: cpu]
-    #[arg(long, value_name = "DEVICE", help_heading = RUN)]
+    #[arg(long, value_name = "DEVICE")]
     pub device: Option<DeviceChoice>,
     /// Let dense products on a GPU round their factors to 10 bits: faster for wide features, less exact
-    #[arg(long, help_heading = RUN)]
+    #[arg(long)]
     pub tf32: bool,
 }

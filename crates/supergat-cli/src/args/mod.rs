@@ -3,13 +3,15 @@
 mod device;
 mod help;
 mod options;
+mod reading;
 mod recommend;
 mod reproduce;
 mod study;
 mod sweep;
 
 pub use device::{DeviceArgs, DevicesArgs};
-pub use options::{Options, ReadingArgs, TableArgs};
+pub use options::{Options, TableArgs};
+pub use reading::ReadingArgs;
 pub use recommend::RecommendArgs;
 pub use reproduce::{ReproduceArgs, TableChoice};
 pub use study::{
@@ -100,8 +102,8 @@ impl Command {
     /// Returns whether a search for an order of nodes is reported. Commands with many runs show what they load.
     pub fn reports_searches(&self) -> bool {
         match self {
-            Self::Train(args) => !args.quiet,
-            Self::Tune(args) => !args.quiet,
+            Self::Train(args) => !args.sweep.quiet,
+            Self::Tune(args) => !args.sweep.quiet,
             Self::Evaluate(_) | Self::Predict(_) | Self::Report(_) | Self::Profile(_) | Self::Convert(_) => true,
             _ => false,
         }
@@ -144,12 +146,6 @@ pub struct TrainArgs {
     /// Print the resulting settings as a commented file for --config, and exit
     #[arg(long, help_heading = RUN)]
     pub print_config: bool,
-    /// Number of threads; results do not depend on it [default: all cores]
-    #[arg(long, value_name = "N", help_heading = RUN, value_parser = value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Device that trains.
-    #[command(flatten)]
-    pub device: DeviceArgs,
     /// Time for comparing models, if none is named; the answer then depends on the speed of the machine
     /// [default: about as long as one training]
     #[arg(long, value_name = "X", help_heading = RUN)]
@@ -177,57 +173,53 @@ pub struct TrainArgs {
     /// = + - @, a tab or a line break
     #[arg(long, help_heading = OUTPUT)]
     pub safe_csv: bool,
-    /// Print the result as one JSON object on standard output
-    #[arg(long, help_heading = OUTPUT)]
-    pub json: bool,
-    /// Print errors only; no progress on standard error
-    #[arg(short, long, help_heading = OUTPUT)]
-    pub quiet: bool,
+    /// Execution and output options.
+    #[command(flatten)]
+    pub sweep: SweepArgs,
+}
+
+/// A trained model, and the data that it predicts.
+#[derive(Debug, Args)]
+pub struct ModelArgs {
+    /// Run folder, or a model file (.safetensors) from one
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// Dataset to predict or to evaluate on [default: the training dataset]
+    #[arg(value_name = "DATASET")]
+    pub dataset: Option<String>,
+    /// Train/validation/test split: published, random:SEED, random:60/20/20:SEED, full-supervised, or a split number [default: as in training]
+    #[arg(long, value_name = "SPLIT")]
+    pub split: Option<SplitChoice>,
+    /// Device that predicts: cpu, cuda, cuda:1, or auto (a GPU if there is one)
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: DeviceChoice,
+    /// Options for reading tables.
+    #[command(flatten)]
+    pub tables: TableArgs,
 }
 
 /// Arguments of `supergat evaluate`.
 #[derive(Debug, Args)]
 #[command(after_help = help::EVALUATE)]
 pub struct EvaluateArgs {
-    /// Run folder, or a model file (.safetensors) from one
-    #[arg(value_name = "RUN")]
-    pub run: PathBuf,
-    /// Dataset to evaluate on [default: the training dataset]
-    #[arg(value_name = "DATASET")]
-    pub dataset: Option<String>,
-    /// Train/validation/test split: published, random:SEED, random:60/20/20:SEED, full-supervised, or a split number [default: as in training]
-    #[arg(long, value_name = "SPLIT")]
-    pub split: Option<SplitChoice>,
-    /// Device that predicts: cpu, cuda, cuda:1, or auto (a GPU if there is one)
-    #[arg(long, value_name = "DEVICE", default_value_t)]
-    pub device: DeviceChoice,
+    /// Model and dataset.
+    #[command(flatten)]
+    pub model: ModelArgs,
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Options for reading tables.
-    #[command(flatten)]
-    pub tables: TableArgs,
 }
 
 /// Arguments of `supergat predict`.
 #[derive(Debug, Args)]
 #[command(after_help = help::PREDICT)]
 pub struct PredictArgs {
-    /// Run folder, or a model file (.safetensors) from one
-    #[arg(value_name = "RUN")]
-    pub run: PathBuf,
-    /// Dataset to predict on [default: the training dataset]
-    #[arg(value_name = "DATASET")]
-    pub dataset: Option<String>,
+    /// Model and dataset.
+    #[command(flatten)]
+    pub model: ModelArgs,
     /// Dataset to predict on, given as an option
     #[arg(long = "data", value_name = "DATASET", conflicts_with = "dataset")]
     pub data: Option<String>,
-    /// Train/validation/test split: published, random:SEED, random:60/20/20:SEED, full-supervised, or a split number [default: as in training]
-    #[arg(long, value_name = "SPLIT")]
-    pub split: Option<SplitChoice>,
-    /// Device that predicts: cpu, cuda, cuda:1, or auto (a GPU if there is one)
-    #[arg(long, value_name = "DEVICE", default_value_t)]
-    pub device: DeviceChoice,
     /// CSV file to write; overwritten if it exists [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -248,9 +240,6 @@ pub struct PredictArgs {
     /// Print the file name and its counts as one JSON object
     #[arg(long, requires = "out")]
     pub json: bool,
-    /// Options for reading tables.
-    #[command(flatten)]
-    pub tables: TableArgs,
 }
 
 /// Arguments of `supergat report`.
@@ -272,13 +261,10 @@ pub struct InspectArgs {
     /// Dataset: a known name (cora, ...), a folder, or a generated graph such as random-partition:homophily=0.9
     #[arg(value_name = "DATASET")]
     pub dataset: String,
-    /// Train/validation/test split: published, random:SEED, random:60/20/20:SEED, full-supervised, or a split number
-    #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
-    pub split: SplitChoice,
     /// Print the statistics as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Options for reading the dataset.
+    /// Split, and options for reading the dataset.
     #[command(flatten)]
     pub reading: ReadingArgs,
 }
@@ -299,13 +285,13 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "N", help_heading = RUN, default_value_t = 30, value_parser = value_parser!(u32).range(1..))]
     pub epochs: u32,
     /// Number of threads [default: all cores]
-    #[arg(long, value_name = "N", help_heading = RUN, value_parser = value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Device that trains.
     #[command(flatten)]
     pub device: DeviceArgs,
     /// Print the result as one JSON object
-    #[arg(long, help_heading = OUTPUT)]
+    #[arg(long)]
     pub json: bool,
 }
 
@@ -319,9 +305,6 @@ pub struct ConvertArgs {
     /// File to write (ends in .safetensors), or a new folder for tables
     #[arg(value_name = "DEST")]
     pub dest: PathBuf,
-    /// Train/validation/test split: published, random:SEED, random:60/20/20:SEED, full-supervised, or a split number
-    #[arg(long, value_name = "SPLIT", default_value_t)]
-    pub split: SplitChoice,
     /// Order of the nodes to store in a .safetensors file, for the engine: given; local, with neighbours close; or
     /// auto, which is local for large graphs where it helps
     #[arg(long, value_name = "ORDER", default_value_t)]
@@ -332,7 +315,7 @@ pub struct ConvertArgs {
     /// Print the path and the size of the dataset as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Options for reading the dataset.
+    /// Split, and options for reading the dataset.
     #[command(flatten)]
     pub reading: ReadingArgs,
 }
@@ -350,13 +333,10 @@ pub struct PartitionArgs {
     /// Number of parts: at least the number of processes, better eight times as many
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub parts: usize,
-    /// Train/validation/test split: published, random:SEED, random:60/20/20:SEED, full-supervised, or a split number
-    #[arg(long, value_name = "SPLIT", default_value_t)]
-    pub split: SplitChoice,
     /// Print sizes and quality of the parts as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Options for reading the dataset.
+    /// Split, and options for reading the dataset.
     #[command(flatten)]
     pub reading: ReadingArgs,
 }
@@ -405,12 +385,6 @@ pub struct TuneArgs {
     /// Stop after X minutes instead of a number of trials
     #[arg(long, value_name = "X", help_heading = SEARCH, conflicts_with = "trials")]
     pub minutes: Option<f64>,
-    /// Number of threads; results do not depend on it [default: all cores]
-    #[arg(long, value_name = "N", help_heading = RUN, value_parser = value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Device that trains.
-    #[command(flatten)]
-    pub device: DeviceArgs,
     /// Time for comparing models, if none is named; the answer then depends on the speed of the machine
     /// [default: about as long as one training]
     #[arg(long, value_name = "X", help_heading = RUN)]
@@ -418,12 +392,9 @@ pub struct TuneArgs {
     /// Output folder; an interrupted search in it is resumed [default: tune/<dataset>-<model>]
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
-    /// Print the result as one JSON object on standard output
-    #[arg(long, help_heading = OUTPUT)]
-    pub json: bool,
-    /// Print errors only; no progress on standard error
-    #[arg(short, long, help_heading = OUTPUT)]
-    pub quiet: bool,
+    /// Execution and output options.
+    #[command(flatten)]
+    pub sweep: SweepArgs,
 }
 
 /// Arguments of `supergat datasets`.

@@ -45,7 +45,7 @@ options! {
 }
 options! {
     /// Values of the keys for reading a dataset: computed features, and those for tables.
-    ReadingArgs, KEYS.iter().filter(|key| [FEATURES, TABLES].contains(&key.heading))
+    FileArgs, KEYS.iter().filter(|key| [FEATURES, TABLES].contains(&key.heading))
 }
 
 /// Collects the values of the keys that were given.

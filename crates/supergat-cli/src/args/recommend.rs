@@ -3,7 +3,6 @@
 use super::{ReadingArgs, SweepArgs, help};
 use clap::Args;
 use std::path::PathBuf;
-use supergat_data::SplitChoice;
 use supergat_select::recommend::{Family, METRICS};
 
 /// Heading of the options of the comparison within minutes.
@@ -26,9 +25,6 @@ pub struct RecommendArgs {
     /// classes is rare]
     #[arg(long, value_name = "METRIC", value_parser = METRICS)]
     pub metric: Option<String>,
-    /// Train/validation/test split: published, random:SEED, random:60/20/20:SEED, full-supervised, or a split number
-    #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
-    pub split: SplitChoice,
     /// Seed of resampled nodes, trials and runs [default: 0]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -51,7 +47,7 @@ pub struct RecommendArgs {
     /// Execution and output options.
     #[command(flatten)]
     pub sweep: SweepArgs,
-    /// Options for reading the dataset.
+    /// Split, and options for reading the dataset.
     #[command(flatten)]
     pub reading: ReadingArgs,
 }

@@ -1,13 +1,10 @@
 //! Options shared by the commands that train many times.
 
 use crate::args::DeviceArgs;
-use clap::builder::Resettable;
 use clap::{Args, value_parser};
 
 /// Execution and output options.
 #[derive(Debug, Args)]
-#[command(mut_arg("device", |arg| arg.help_heading(Resettable::Reset)))]
-#[command(mut_arg("tf32", |arg| arg.help_heading(Resettable::Reset)))]
 pub struct SweepArgs {
     /// Number of threads; results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]

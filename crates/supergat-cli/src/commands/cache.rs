@@ -45,50 +45,49 @@ pub fn run(args: &CacheArgs) -> Result<ExitCode> {
         CliError::usage("there is no cache: SUPERGAT_CACHE_SIZE is 0, or this user has no cache folder; set HOME")
     })?;
     match args.action {
-        None => list(&cache, args.json)?,
-        Some(CacheAction::Clear) => clear(&cache, args.json)?,
+        None => list(&cache, args.json),
+        Some(CacheAction::Clear) => clear(&cache, args.json),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
-fn list(cache: &Cache, json: bool) -> Result<()> {
+fn list(cache: &Cache, json: bool) -> Result<ExitCode> {
     let entries = cache.entries();
-    let bytes = total(&entries);
-    if json {
-        let datasets = entries.into_iter().map(CachedDataset::from).collect();
-        let folder = cache.folder.display().to_string();
-        return output::print_json(&CacheOutput { schema: SCHEMA, folder, datasets, bytes, limit: cache.limit });
-    }
+    let (bytes, datasets) = (total(&entries), entries.iter().map(CachedDataset::from).collect());
+    let folder = cache.folder.display().to_string();
+    let found = CacheOutput { schema: SCHEMA, folder, datasets, bytes, limit: cache.limit };
+    output::print_result(json, &found, || table(&found, &entries))
+}
+
+fn table(found: &CacheOutput, entries: &[Entry]) -> String {
     let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0).max("dataset".len());
     let mut table = format!("{BOLD}{:<width$}  {:>11}  last used{BOLD:#}\n", "dataset", "size");
-    for Entry { name, bytes, used, .. } in &entries {
+    for Entry { name, bytes, used, .. } in entries {
         let ago = ago(SystemTime::now().duration_since(*used).unwrap_or_default());
         table += &format!("{name:<width$}  {:>11}  {ago}\n", text(*bytes));
     }
-    let (count, folder) = (output::count(entries.len(), "dataset"), cache.folder.display());
-    table += &format!("{count}, {} of at most {}, in {folder}\n", text(bytes), text(cache.limit));
-    output::print(&table)
+    let (count, folder) = (output::count(entries.len(), "dataset"), &found.folder);
+    table + &format!("{count}, {} of at most {}, in {folder}\n", text(found.bytes), text(found.limit))
 }
 
-fn clear(cache: &Cache, json: bool) -> Result<()> {
+fn clear(cache: &Cache, json: bool) -> Result<ExitCode> {
     let folder = cache.folder.display().to_string();
     let removed =
         cache.clear().map_err(|error| CliError::job(format!("cannot remove the datasets in {folder}: {error}")))?;
     let (bytes, removed) = (total(&removed), removed.len());
-    if json {
-        return output::print_json(&ClearOutput { schema: SCHEMA, folder, removed, bytes });
-    }
-    output::print(&format!("{} removed, {}, from {folder}\n", output::count(removed, "dataset"), text(bytes)))
+    let done = ClearOutput { schema: SCHEMA, folder, removed, bytes };
+    output::print_result(json, &done, || {
+        format!("{} removed, {}, from {}\n", output::count(removed, "dataset"), text(bytes), done.folder)
+    })
 }
 
 fn total(entries: &[Entry]) -> u64 {
     entries.iter().map(|entry| entry.bytes).sum()
 }
 
-impl From<Entry> for CachedDataset {
-    fn from(Entry { name, path, bytes, used }: Entry) -> Self {
+impl From<&Entry> for CachedDataset {
+    fn from(Entry { name, path, bytes, used }: &Entry) -> Self {
         let used = used.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-        Self { dataset: name, bytes, used, file: path.display().to_string() }
+        Self { dataset: name.clone(), bytes: *bytes, used, file: path.display().to_string() }
     }
 }
 

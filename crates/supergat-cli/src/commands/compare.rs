@@ -2,19 +2,28 @@
 
 use crate::args::CompareArgs;
 use crate::config::keys::nearest_first;
+use crate::config::{Choices, Values};
 use crate::error::{CliError, Result};
 use crate::output::{self, BOLD, SCHEMA, row};
-use crate::run_folder::summary::{RunSummary, SplitMetrics};
-use serde::{Deserialize, Serialize};
+use crate::run_folder::CONFIG;
+use crate::run_folder::summary::RunSummary;
+use serde::Serialize;
 use serde_json::{Map, Value};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use supergat::{NamedMetric, SplitChoice};
-use supergat_numerics::statistics::Summary;
 use supergat_numerics::statistics::{Interval, TTest, Wilcoxon};
 use supergat_select::compare::{Answer, ComparedRun, Comparison, Sample, Side, compare, p_value};
 use supergat_select::sweep::{Record, ResultsFile};
 use supergat_train::task::Status;
+
+/// Comparison printed by `--json`.
+#[derive(Serialize)]
+struct CompareOutput<'a> {
+    schema: u32,
+    #[serde(flatten)]
+    comparison: &'a Comparison,
+}
 
 /// Compares two sets of runs.
 pub fn run(args: &CompareArgs) -> Result<ExitCode> {
@@ -24,18 +33,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
         (a.name, b.name) = (args.a.clone(), args.b.clone());
     }
     let comparison = compare(&a, &b).map_err(|error| CliError::usage(error.to_string()))?;
-    if args.json {
-        #[derive(Serialize)]
-        struct CompareOutput {
-            schema: u32,
-            #[serde(flatten)]
-            comparison: Comparison,
-        }
-        output::print_json(&CompareOutput { schema: SCHEMA, comparison })?;
-    } else {
-        output::print(&table(&comparison))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    output::print_result(args.json, &CompareOutput { schema: SCHEMA, comparison: &comparison }, || table(&comparison))
 }
 
 /// Reads the runs named by an argument, with the given metric.
@@ -67,42 +65,10 @@ fn sample(argument: &str, metric: Option<&NamedMetric>) -> Result<Sample> {
     }
 }
 
-/// Fields of summary.json used in a comparison.
-#[derive(Deserialize)]
-struct RunFolderSummary {
-    schema: u32,
-    dataset: String,
-    source: String,
-    model: String,
-    metric: String,
-    seeds: Vec<u64>,
-    #[serde(default)]
-    splits: Vec<usize>,
-    test: Summary,
-    #[serde(default)]
-    metrics: SplitMetrics,
-    #[serde(default)]
-    interrupted: bool,
-}
-
-/// Fields of config.toml used in a comparison.
-#[derive(Deserialize)]
-struct RunFolderConfig {
-    split: String,
-}
-
 /// Reads the runs of a run folder.
 fn run_folder(path: &Path, metric: Option<&NamedMetric>) -> Result<Sample> {
-    let mut summary: RunFolderSummary = read(path.join("summary.json"), |text| Ok(serde_json::from_str(text)?))?;
-    let config: RunFolderConfig = read(path.join("config.toml"), |text| Ok(toml::from_str(text)?))?;
-    if summary.schema != RunSummary::SCHEMA {
-        return Err(CliError::usage(format!(
-            "{}: expected version {} of summary.json, found {}: train again with this version",
-            path.display(),
-            RunSummary::SCHEMA,
-            summary.schema
-        )));
-    }
+    let mut summary = RunSummary::read(path)?;
+    let split = Choices::new(Values::new(), Some(&path.join(CONFIG)))?.load_options()?.split.to_string();
     if summary.interrupted {
         return Err(CliError::usage(format!("{}: the run was interrupted; train it again to the end", path.display())));
     }
@@ -124,7 +90,7 @@ fn run_folder(path: &Path, metric: Option<&NamedMetric>) -> Result<Sample> {
     let generated = summary.source.strip_prefix(&summary.dataset).is_some_and(|rest| rest.starts_with(':'));
     let runs = summary.seeds.iter().zip(&summary.test.values).enumerate();
     let run = |(k, (&seed, &test)): (usize, (&u64, &f64))| {
-        let split = summary.splits.get(k).map_or_else(|| config.split.clone(), usize::to_string);
+        let split = summary.splits.get(k).map_or_else(|| split.clone(), usize::to_string);
         ComparedRun { split, split_hash: None, seed, test }
     };
     Ok(Sample {
@@ -133,14 +99,6 @@ fn run_folder(path: &Path, metric: Option<&NamedMetric>) -> Result<Sample> {
         metric: summary.metric,
         runs: runs.map(run).collect(),
     })
-}
-
-type Parsed<T> = std::result::Result<T, Box<dyn std::error::Error>>;
-
-/// Reads and parses a file of a run folder.
-fn read<T>(path: PathBuf, parse: impl Fn(&str) -> Parsed<T>) -> Result<T> {
-    let parsed = std::fs::read_to_string(&path).map_err(Into::into).and_then(|text| parse(&text));
-    parsed.map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))
 }
 
 /// Selection of runs in a results file: `dataset/model`, optionally followed by `,key=value` for settings, split, task or device.

@@ -2,7 +2,6 @@
 
 use crate::args::ConvertArgs;
 use crate::commands::partition::divide;
-use crate::config::load_options;
 use crate::error::Result;
 use crate::output::{self, SCHEMA};
 use serde::Serialize;
@@ -25,7 +24,7 @@ struct ConvertOutput {
 
 /// Converts a dataset to a file or a folder of tables.
 pub fn run(args: &ConvertArgs) -> Result<ExitCode> {
-    let mut options = load_options(args.split, &args.reading.0)?;
+    let mut options = args.reading.load_options()?;
     // Tables have no place for an order, and parts have their own.
     if args.dest.extension().is_some_and(|extension| extension == ENDING) && args.parts.is_none() {
         options.node_order = args.node_order;
@@ -46,15 +45,10 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode> {
         classes: dataset.classes(),
         node_order: dataset.node_order(),
     };
-    if args.json {
-        output::print_json(&written)?;
-    } else {
+    output::print_result(args.json, &written, || {
         let ConvertOutput { dataset, place, directed_edges, features, node_order, .. } = &written;
         let nodes = output::count(written.nodes, "node");
         let order = if *node_order == "given" { String::new() } else { format!(", node order {node_order}") };
-        output::print(&format!(
-            "{place}: {dataset}, {nodes}, {directed_edges} directed edges, {features} features{order}\n"
-        ))?;
-    }
-    Ok(ExitCode::SUCCESS)
+        format!("{place}: {dataset}, {nodes}, {directed_edges} directed edges, {features} features{order}\n")
+    })
 }

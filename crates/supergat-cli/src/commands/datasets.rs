@@ -32,8 +32,7 @@ struct DatasetInfo {
 /// Lists the published datasets.
 pub fn run(args: &DatasetsArgs) -> Result<ExitCode> {
     let list = DatasetsOutput { schema: SCHEMA, datasets: registry::all().map(dataset_info).collect() };
-    output::print_result(args.json, &list, || table(&list.datasets))?;
-    Ok(ExitCode::SUCCESS)
+    output::print_result(args.json, &list, || table(&list.datasets))
 }
 
 fn dataset_info(entry: &Entry) -> DatasetInfo {

@@ -44,19 +44,18 @@ pub fn run(args: &DevicesArgs) -> Result<ExitCode> {
         })),
         Err(error) => no_gpu = Some(error.to_string()),
     }
-    if args.json {
-        output::print_json(&DevicesOutput { schema: SCHEMA, devices, no_gpu })?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let found = DevicesOutput { schema: SCHEMA, devices, no_gpu };
+    output::print_result(args.json, &found, || table(&found))
+}
+
+fn table(found: &DevicesOutput) -> String {
     let mut lines = String::new();
-    for Listed { device, name, memory, free } in devices {
+    for Listed { device, name, memory, free } in &found.devices {
         lines += &format!("{device:<8}{name}");
         if let (Some(memory), Some(free)) = (memory, free) {
-            lines += &format!(", {} of {} free", text(free), text(memory));
+            lines += &format!(", {} of {} free", text(*free), text(*memory));
         }
         lines.push('\n');
     }
-    lines += &no_gpu.map_or_else(String::new, |reason| format!("no GPU: {reason}\n"));
-    output::print(&lines)?;
-    Ok(ExitCode::SUCCESS)
+    lines + &found.no_gpu.as_ref().map_or_else(String::new, |reason| format!("no GPU: {reason}\n"))
 }

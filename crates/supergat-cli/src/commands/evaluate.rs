@@ -3,7 +3,7 @@
 use crate::args::EvaluateArgs;
 use crate::error::{CliError, Result};
 use crate::output::{self, BOLD, SCHEMA};
-use crate::run_folder::predicted::{Predicted, Request};
+use crate::run_folder::predicted::Predicted;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -57,14 +57,8 @@ impl ClassScore {
 
 /// Evaluates a model.
 pub fn run(args: &EvaluateArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
-    let request = Request {
-        run: &args.run,
-        source: args.dataset.as_deref(),
-        split: args.split,
-        tables: &args.tables.0,
-        device: args.device,
-    };
-    let Some(Predicted { model, dataset, predictions }) = request.predict(peers)? else { return Ok(ExitCode::SUCCESS) };
+    let found = Predicted::by(&args.model, args.model.dataset.as_deref(), peers)?;
+    let Some(Predicted { model, dataset, predictions }) = found else { return Ok(ExitCode::SUCCESS) };
     let Evaluation { train, validation, test } = model.evaluate_predictions(&dataset, &predictions)?;
     let score = |split: Option<supergat::SplitScore>| {
         split.map(|supergat::SplitScore { nodes, score, metrics }| SplitScore {
@@ -90,8 +84,7 @@ pub fn run(args: &EvaluateArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
             "no node of {name} has a label to compare with; use `supergat predict` to predict their classes"
         )));
     }
-    output::print_result(args.json, &evaluation, || table(&evaluation))?;
-    Ok(ExitCode::SUCCESS)
+    output::print_result(args.json, &evaluation, || table(&evaluation))
 }
 
 fn table(evaluation: &EvaluateOutput) -> String {

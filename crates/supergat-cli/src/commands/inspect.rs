@@ -1,7 +1,6 @@
 //! Implementation of `supergat inspect`.
 
 use crate::args::InspectArgs;
-use crate::config::load_options;
 use crate::error::Result;
 use crate::output::{self, BOLD, SCHEMA};
 use serde::Serialize;
@@ -31,24 +30,16 @@ struct InspectOutput<'a> {
 
 /// Describes a dataset.
 pub fn run(args: &InspectArgs) -> Result<ExitCode> {
-    let dataset = supergat_data::load_with(&args.dataset, &load_options(args.split, &args.reading.0)?)?;
+    let dataset = supergat_data::load_with(&args.dataset, &args.reading.load_options()?)?;
     let statistics = &GraphStatistics::of(&dataset);
     let columns = dataset.schema.as_ref().map_or(&[][..], |schema| &schema.decisions);
     let link_columns = dataset.link_schema.as_ref().map_or(&[][..], |schema| &schema.columns.decisions);
-    if args.json {
-        output::print_json(&InspectOutput {
-            schema: SCHEMA,
-            dataset: &dataset.name,
-            statistics,
-            columns,
-            link_columns,
-            notes: &dataset.notes,
-        })?;
-    } else {
+    let (name, read) = (&dataset.name, &dataset.notes);
+    let found = InspectOutput { schema: SCHEMA, dataset: name, statistics, columns, link_columns, notes: read };
+    output::print_result(args.json, &found, || {
         let columns = column_list("columns", columns) + &column_list("columns of links", link_columns);
-        output::print(&(table(&dataset.name, statistics) + &columns + &notes(&dataset.notes)))?;
-    }
-    Ok(ExitCode::SUCCESS)
+        table(name, statistics) + &columns + &notes(read)
+    })
 }
 
 fn table(name: &str, s: &GraphStatistics) -> String {

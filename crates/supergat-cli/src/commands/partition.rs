@@ -1,7 +1,6 @@
 //! Implementation of `supergat partition`.
 
 use crate::args::PartitionArgs;
-use crate::config::load_options;
 use crate::error::{CliError, Result};
 use crate::output::{self, BOLD, SCHEMA, row};
 use serde::Serialize;
@@ -27,7 +26,7 @@ pub fn run(args: &PartitionArgs) -> Result<ExitCode> {
         return Err(CliError::usage(format!("--out {out}: the name of the file must end in .safetensors")));
     }
     let started = std::time::Instant::now();
-    let mut dataset = supergat_data::load_with(&args.source, &load_options(args.split, &args.reading.0)?)?;
+    let mut dataset = supergat_data::load_with(&args.source, &args.reading.load_options()?)?;
     let graphs = divide(&mut dataset, args.parts)?;
     supergat_data::convert(&dataset, &args.out)?;
     let written = PartitionOutput {
@@ -38,8 +37,7 @@ pub fn run(args: &PartitionArgs) -> Result<ExitCode> {
         seconds: started.elapsed().as_secs_f64(),
         graphs,
     };
-    output::print_result(args.json, &written, || table(&written))?;
-    Ok(ExitCode::SUCCESS)
+    output::print_result(args.json, &written, || table(&written))
 }
 
 /// Gives every graph of a dataset an order with this number of parts. Returns their quality.

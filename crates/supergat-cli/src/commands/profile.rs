@@ -5,7 +5,7 @@ use crate::config::Choices;
 use crate::error::{CliError, Result};
 use crate::output;
 use crate::process::fit::{Fit, Place};
-use crate::process::{NO_TF32, is_tf32_unused, memory, processes, resources};
+use crate::process::{memory, processes, resources};
 use crate::status_line::StatusLine;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -51,10 +51,7 @@ pub fn run(args: ProfileArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
         Some(spec) => random_graph(spec)?,
         None => choices.dataset().to_owned(),
     };
-    let resources = resources(args.threads, args.device)?;
-    if is_tf32_unused(&resources) {
-        output::note(NO_TF32);
-    }
+    let resources = resources(args.threads, args.device, false)?;
     let place = Place::find(resources)?;
     place.check_source(&source)?;
     let started = Instant::now();
@@ -96,8 +93,7 @@ pub fn run(args: ProfileArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
         timing,
         peak_rss_mib: peak,
     };
-    output::print_result(args.json, &measured, || table(&measured))?;
-    Ok(ExitCode::SUCCESS)
+    output::print_result(args.json, &measured, || table(&measured))
 }
 
 /// Number of nodes, links and feature values of a generated graph from which on it is announced.

@@ -6,9 +6,8 @@ use crate::files;
 use crate::output::{self, BOLD, SCHEMA, count};
 use crate::run_folder::report;
 use crate::run_folder::summary::RunSummary;
-use crate::run_folder::{CONFIG, FIGURES, METRICS, REPORT, SUMMARY, again};
+use crate::run_folder::{CONFIG, FIGURES, METRICS, REPORT, SUMMARY, again, read};
 use serde::Serialize;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
 use supergat::Classifier;
@@ -31,21 +30,18 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
             folder.display()
         )));
     }
-    let summary = summary(folder)?;
+    let summary = RunSummary::read(folder)?;
     let lines = lines(folder, &summary)?;
     let config = read(folder, CONFIG)?;
     let model = Classifier::load(folder)?;
     let dataset = model.training_data()?;
     let report = report::make(&dataset, &model, &model.predict(&dataset)?, &lines, &summary)?;
     let written = write(folder, &report, &config)?;
-    if args.json {
-        output::print_json(&written)?;
-    } else {
+    output::print_result(args.json, &written, || {
         let figures = format!("({} in {})", count(written.figures.len(), "figure"), folder.join(FIGURES).display());
         let title = format!("{BOLD}{} on {}{BOLD:#}\n", summary.model, summary.dataset);
-        output::print(&(title + &output::row("report", &written.report, &figures)))?;
-    }
-    Ok(ExitCode::SUCCESS)
+        title + &output::row("report", &written.report, &figures)
+    })
 }
 
 /// Writes the figures and then the page, each file atomically.
@@ -57,38 +53,6 @@ fn write(folder: &Path, report: &Report, config: &str) -> Result<ReportOutput> {
     files::write(&figures, svgs)?;
     files::write(folder, [(REPORT, report.html(&again(folder), config))])?;
     Ok(ReportOutput { schema: SCHEMA, report: folder.join(REPORT).display().to_string(), figures: names })
-}
-
-/// Reads a file of a run folder.
-fn read(folder: &Path, name: &str) -> Result<String> {
-    let path = folder.join(name);
-    std::fs::read_to_string(&path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => CliError::usage(format!(
-            "{} contains no {name}: give the folder of a finished run, or train again",
-            folder.display()
-        )),
-        _ => CliError::usage(format!("cannot read {}: {error}", path.display())),
-    })
-}
-
-/// Reads summary.json and checks its schema.
-fn summary(folder: &Path) -> Result<RunSummary> {
-    let text = read(folder, SUMMARY)?;
-    let path = folder.join(SUMMARY);
-    let unreadable = |reason: &dyn std::fmt::Display| {
-        CliError::usage(format!(
-            "{}: {reason}, so this version of supergat cannot read it: train again, or use the version that wrote it",
-            path.display()
-        ))
-    };
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
-    match value.get("schema").and_then(serde_json::Value::as_u64) {
-        Some(schema) if schema == u64::from(RunSummary::SCHEMA) => {
-            serde_json::from_value(value).map_err(|error| unreadable(&error))
-        }
-        Some(schema) => Err(unreadable(&format!("its schema is {schema} instead of {}", RunSummary::SCHEMA))),
-        None => Err(unreadable(&"it has no schema")),
-    }
 }
 
 /// Reads the epochs of all seeds. The best seed must be among them.

@@ -25,7 +25,7 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
         ));
     }
     let resources = match args.table_only {
-        true => process::resources(args.sweep.threads, args.sweep.device)?,
+        true => process::resources(args.sweep.threads, args.sweep.device, true)?,
         false => sweep::resources(&args.sweep)?,
     };
     probe(&args.out)?;

@@ -1,7 +1,7 @@
 //! Comparison of given values with those of a recorded run.
 
 use super::Choices;
-use super::keys::{Key, Kind, shown};
+use super::keys::{Key, shown};
 use supergat::{Model, SplitChoice};
 use toml::Value;
 
@@ -23,15 +23,10 @@ impl Choices {
                 Some(has) => format!("{name} = {}", shown(has)),
                 None => format!("no {name}"),
             };
-            let given = match (path, key.kind) {
-                (Some(path), _) => format!("{name} = {} in {}", shown(value), path.display()),
-                (None, Kind::Switch | Kind::Flag) => format!("--{}", key.option()),
-                (None, Kind::Toggle { off }) if value.as_bool() == Some(false) => format!("--{off}"),
-                (None, Kind::Toggle { .. }) => format!("--{}", key.option()),
-                (None, _) if name == "dataset" => format!("the dataset {}", value.as_str().unwrap_or_default()),
-                (None, _) => {
-                    format!("--{} {}", key.option(), value.as_str().map_or_else(|| shown(value), str::to_owned))
-                }
+            let given = match path {
+                Some(path) => format!("{name} = {} in {}", shown(value), path.display()),
+                None if name == "dataset" => format!("the dataset {}", value.as_str().unwrap_or_default()),
+                None => key.as_option(value),
             };
             Some((given, has))
         })

@@ -1,6 +1,7 @@
 //! Table of all configuration keys. Options, their help, the configuration file and its comments are generated from it.
 
 use crate::error::{CliError, Result};
+use crate::run_folder::quoted;
 use std::sync::LazyLock;
 use supergat::hyperparameters::{self, HYPERPARAMETERS, Hyperparameter, Range};
 use supergat::{Calibrate, ClassWeight, DEFAULT_MODEL, Duplicates, Select, ThresholdRule};
@@ -230,6 +231,16 @@ impl Key {
     pub fn option(&self) -> String {
         let name = self.name.replace('_', "-");
         if self.kind == Kind::Switch { format!("no-{name}") } else { name }
+    }
+
+    /// Returns the option that sets a value, such as `--lr 0.1` or `--no-early-stop`.
+    pub fn as_option(&self, value: &Value) -> String {
+        match (self.kind, value) {
+            (Kind::Toggle { off }, Value::Boolean(false)) => format!("--{off}"),
+            (Kind::Switch | Kind::Flag | Kind::Toggle { .. }, _) => format!("--{}", self.option()),
+            (_, Value::String(text)) => format!("--{} {}", self.option(), quoted(text)),
+            _ => format!("--{} {}", self.option(), shown(value)),
+        }
     }
 
     /// Validates a text with few possible values.

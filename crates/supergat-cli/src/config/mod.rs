@@ -7,7 +7,7 @@ mod contradiction;
 pub mod keys;
 
 use crate::error::{CliError, Result};
-use keys::{DECISIONS, KEYS, Key, Kind, NODE_ORDER, ROW_NORMALISE, hyperparameter_value, nearest_first, shown};
+use keys::{DECISIONS, KEYS, Key, NODE_ORDER, ROW_NORMALISE, hyperparameter_value, nearest_first, shown};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat::hyperparameters::Hyperparameter;
@@ -200,16 +200,7 @@ impl Choices {
                 parts.push(format!("{} from {}", names.join(", "), path.display()));
             }
         }
-        let given = hyperparameters().filter_map(|key| {
-            let value = self.options.get(key.name)?;
-            Some(match (key.kind, value) {
-                (Kind::Switch | Kind::Flag, _) => format!("--{}", key.option()),
-                (Kind::Toggle { off }, Value::Boolean(false)) => format!("--{off}"),
-                (Kind::Toggle { .. }, _) => format!("--{}", key.option()),
-                (Kind::Choice(_), Value::String(name)) => format!("--{} {name}", key.option()),
-                _ => format!("--{} {}", key.option(), shown(value)),
-            })
-        });
+        let given = hyperparameters().filter_map(|key| Some(key.as_option(self.options.get(key.name)?)));
         let given: Vec<String> = given.collect();
         if !given.is_empty() {
             parts.push(given.join(" "));

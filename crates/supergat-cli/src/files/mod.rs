@@ -5,7 +5,7 @@ pub use supergat_data::atomic::{
 };
 
 use crate::error::{CliError, Result};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Checks that files can be written to a folder; creates the folder if it is missing.
@@ -23,10 +23,15 @@ pub fn probe(folder: &Path) -> Result<()> {
 
 /// Writes texts to files of a folder, each of them atomically. Symbolic links in the folder are replaced.
 pub fn write<N: AsRef<str>>(folder: &Path, files: impl IntoIterator<Item = (N, String)>) -> Result<()> {
-    for (name, text) in files {
-        let path = folder.join(name.as_ref());
-        let written = replace_entry(&path, |out| out.write_all(text.as_bytes()));
-        written.map_err(|error| CliError::cannot_write(&path, error))?;
-    }
-    Ok(())
+    files.into_iter().try_for_each(|(name, text)| replace_text(&folder.join(name.as_ref()), &text))
+}
+
+fn replace_text(path: &Path, text: &str) -> Result<()> {
+    let written = replace_entry(path, |out| out.write_all(text.as_bytes()));
+    written.map_err(|error| CliError::cannot_write(path, error))
+}
+
+/// Writes and syncs a text in a folder that is published as a whole later.
+pub fn create_text(path: &Path, text: &str) -> io::Result<()> {
+    create(path, |out| out.write_all(text.as_bytes()))
 }

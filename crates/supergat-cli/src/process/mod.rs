@@ -7,6 +7,7 @@ pub mod processes;
 
 use crate::args::DeviceArgs;
 use crate::error::{CliError, Result};
+use crate::output;
 use std::sync::OnceLock;
 use supergat::DeviceChoice;
 use supergat_train::Resources;
@@ -25,11 +26,12 @@ pub fn threads(wanted: Option<u16>) -> Result<usize> {
     Ok(*STARTED.get_or_init(|| threads))
 }
 
-/// Note for `--tf32` without a GPU.
-pub const NO_TF32: &str = "note: --tf32 has no effect on the CPU";
-
 /// Starts the threads, see [`threads`], and the processes that train runs for this one. Returns what trainings may use.
-pub fn resources(wanted_threads: Option<u16>, DeviceArgs { device, tf32 }: DeviceArgs) -> Result<Resources> {
+pub fn resources(
+    wanted_threads: Option<u16>,
+    DeviceArgs { device, tf32 }: DeviceArgs,
+    quiet: bool,
+) -> Result<Resources> {
     let threads = threads(wanted_threads)?;
     let resources = Resources { device: device.unwrap_or_default(), tf32, ..Resources::from(threads) }.resolved();
     let processes = processes::start(wanted_threads, threads)?;
@@ -38,10 +40,8 @@ pub fn resources(wanted_threads: Option<u16>, DeviceArgs { device, tf32 }: Devic
             "several processes cannot train with --device: leave it out, or start one process",
         ));
     }
+    if tf32 && resources.device == DeviceChoice::Cpu && !quiet {
+        output::note("note: --tf32 has no effect on the CPU");
+    }
     Ok(Resources { processes, ..resources })
-}
-
-/// Returns whether `--tf32` was given, but is of no use.
-pub fn is_tf32_unused(resources: &Resources) -> bool {
-    resources.tf32 && resources.device == DeviceChoice::Cpu
 }

@@ -105,8 +105,8 @@ impl CheckpointFolder {
         let lock = File::create(folder.path().join(LOCK))?;
         // Some network file systems do not support locks; a single process is safe there.
         let _ = lock.try_lock();
-        files::create(&folder.path().join(CONFIG), |out| out.write_all(plan.config.as_bytes()))?;
-        files::create(&folder.path().join(MANIFEST), |out| out.write_all(json(&plan.manifest).as_bytes()))?;
+        files::create_text(&folder.path().join(CONFIG), &plan.config)?;
+        files::create_text(&folder.path().join(MANIFEST), &json(&plan.manifest))?;
         sync_folder(folder.path());
         publish(folder.path(), &path, false)?;
         let _ = folder.keep();

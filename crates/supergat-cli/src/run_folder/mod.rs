@@ -195,9 +195,9 @@ impl RunFolder {
         for path in reserved.clone().into_iter().chain(others) {
             summary.run_dir = path.display().to_string();
             let text = json(summary) + "\n";
-            files::create(&folder.path().join(SUMMARY), |out| out.write_all(text.as_bytes())).map_err(failed)?;
+            files::create_text(&folder.path().join(SUMMARY), &text).map_err(failed)?;
             let page = contents.report.html(&again(&path), &contents.config);
-            files::create(&folder.path().join(REPORT), |out| out.write_all(page.as_bytes())).map_err(failed)?;
+            files::create_text(&folder.path().join(REPORT), &page).map_err(failed)?;
             sync_folder(folder.path());
             let replaces = self.replaces && reserved.as_ref() == Some(&path);
             match interrupt.publish(|| publish(folder.path(), &path, replaces)) {
@@ -224,7 +224,7 @@ impl RunFolder {
 
 impl Contents<'_> {
     fn write(&self, folder: &Path) -> io::Result<()> {
-        files::create(&folder.join(CONFIG), |out| out.write_all(self.config.as_bytes()))?;
+        files::create_text(&folder.join(CONFIG), &self.config)?;
         files::create(&folder.join(METRICS), |out| self.metrics(out))?;
         let (classifier, predictions, texts) = (&self.training.classifier, self.training.predicted(), self.texts);
         files::create(&folder.join(MODEL_FILE), |out| out.write_all(&classifier.to_bytes()))?;
@@ -239,7 +239,7 @@ impl Contents<'_> {
         let figures = folder.join(FIGURES);
         fs::create_dir(&figures)?;
         for (name, svg) in self.report.figures() {
-            files::create(&figures.join(format!("{name}.svg")), |out| out.write_all(svg.as_bytes()))?;
+            files::create_text(&figures.join(format!("{name}.svg")), svg)?;
         }
         sync_folder(&figures);
         Ok(())
@@ -262,6 +262,18 @@ pub fn folder_name(dataset: &str, model: &str) -> String {
 fn temporary(parent: &Path) -> io::Result<tempfile::TempDir> {
     // The full error names the temporary folder, which is of no use to the user.
     tempfile::Builder::new().prefix(".supergat-").tempdir_in(parent).map_err(|error| error.kind().into())
+}
+
+/// Reads a file of a run folder.
+pub fn read(folder: &Path, name: &str) -> Result<String> {
+    let path = folder.join(name);
+    fs::read_to_string(&path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => CliError::usage(format!(
+            "{} contains no {name}: give the folder of a finished run, or train again",
+            folder.display()
+        )),
+        _ => CliError::usage(format!("cannot read {}: {error}", path.display())),
+    })
 }
 
 /// Returns the command that reproduces the run of a folder.

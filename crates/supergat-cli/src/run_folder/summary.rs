@@ -1,8 +1,12 @@
 //! Result of a training: the object in `summary.json` and of `train --json`, also formatted as a table.
 
 use crate::config::keys::nearest_first;
+use crate::error::CliError;
 use crate::output::{self, BOLD, count};
+use crate::run_folder::{SUMMARY, read};
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
+use std::path::Path;
 use supergat::{
     ClassMetric, ClassSummary, CorrectAndSmooth, Metric, Metrics, NamedMetric, Score, SeedCorrection, SeedMetrics,
     SeedRun, Training,
@@ -278,6 +282,25 @@ impl RunSummary {
             calibration: Calibration::of(&training.metrics),
             threshold: Thresholds::of(&training.metrics),
             ensemble: ensemble.map(|(_, metrics)| SplitMetrics::of(std::slice::from_ref(metrics), class_names)),
+        }
+    }
+
+    /// Reads the summary of a run folder. Fails if another version of the program wrote it.
+    pub fn read(folder: &Path) -> crate::error::Result<Self> {
+        let text = read(folder, SUMMARY)?;
+        let unreadable = |reason: &dyn Display| {
+            CliError::usage(format!(
+                "{}: {reason}, so this version of supergat cannot read it: train again, or use the version that wrote it",
+                folder.join(SUMMARY).display()
+            ))
+        };
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
+        match value.get("schema").and_then(serde_json::Value::as_u64) {
+            Some(schema) if schema == u64::from(Self::SCHEMA) => {
+                serde_json::from_value(value).map_err(|error| unreadable(&error))
+            }
+            Some(schema) => Err(unreadable(&format!("its schema is {schema} instead of {}", Self::SCHEMA))),
+            None => Err(unreadable(&"it has no schema")),
         }
     }
 

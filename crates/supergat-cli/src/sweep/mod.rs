@@ -16,10 +16,7 @@ use supergat_train::task::{NodeClassification, Task};
 
 /// Returns what the runs of a sweep may use. Fails if the device cannot be used.
 pub fn resources(args: &SweepArgs) -> Result<Resources> {
-    let resources = process::resources(args.threads, args.device)?;
-    if process::is_tf32_unused(&resources) && !args.quiet {
-        output::note(process::NO_TF32);
-    }
+    let resources = process::resources(args.threads, args.device, args.quiet)?;
     resources.check()?;
     Ok(resources)
 }

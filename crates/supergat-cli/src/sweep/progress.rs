@@ -27,11 +27,7 @@ impl SweepProgress {
     /// Reports an event; returns `Break` if the sweep is interrupted.
     pub fn follow(&self, event: Event<'_>, tally: Tally, interrupt: &Interrupt) -> ControlFlow<()> {
         self.observe(event, tally);
-        if interrupt.requested() {
-            self.status.stopping(RESUMES);
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        self.status.flow(interrupt, RESUMES)
     }
 
     fn observe(&self, event: Event<'_>, tally: Tally) {

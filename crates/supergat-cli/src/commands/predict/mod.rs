@@ -6,7 +6,7 @@ use crate::args::PredictArgs;
 use crate::error::{CliError, Result};
 use crate::files;
 use crate::output::{self, SCHEMA};
-use crate::run_folder::predicted::{Predicted, Request};
+use crate::run_folder::predicted::Predicted;
 use crate::run_folder::ranking::Ranking;
 use crate::run_folder::tables;
 use serde::Serialize;
@@ -42,17 +42,14 @@ fn ranking(args: &PredictArgs, model: &Classifier) -> Result<Option<Ranking>> {
 
 /// Writes the predictions of a model.
 pub fn run(args: &PredictArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
-    let given = args.dataset.as_deref().or(args.data.as_deref());
-    let request =
-        Request { run: &args.run, source: given, split: args.split, tables: &args.tables.0, device: args.device };
-    let Some(Predicted { model, dataset, predictions }) = request.predict(peers)? else { return Ok(ExitCode::SUCCESS) };
+    let given = args.model.dataset.as_deref().or(args.data.as_deref());
+    let found = Predicted::by(&args.model, given, peers)?;
+    let Some(Predicted { model, dataset, predictions }) = found else { return Ok(ExitCode::SUCCESS) };
     if given.is_some() {
         dataset.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
     }
-    if args.picture.is_some() {
-        picture::check(&dataset)?;
-    }
     if let Some(path) = &args.picture {
+        picture::check(&dataset)?;
         let chosen = picture::chosen(&dataset, &model)?;
         let text = picture::svg(&dataset, &model.model_name(), &predictions, chosen.as_deref());
         files::replace(path, |out| out.write_all(text.as_bytes()))
@@ -78,14 +75,8 @@ pub fn run(args: &PredictArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
         nodes: dataset.nodes(),
         classes: dataset.classes(),
     };
-    if args.json {
-        output::print_json(&written)?;
-    } else {
+    output::print_result(args.json, &written, || {
         let nodes = output::count(written.nodes, "node");
-        output::print(&format!(
-            "{}: predictions of {} for {nodes} of {}\n",
-            written.file, written.model, written.dataset
-        ))?;
-    }
-    Ok(ExitCode::SUCCESS)
+        format!("{}: predictions of {} for {nodes} of {}\n", written.file, written.model, written.dataset)
+    })
 }

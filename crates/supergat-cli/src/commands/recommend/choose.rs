@@ -35,7 +35,7 @@ pub fn choose(
     });
     let choice =
         choices.choose(dataset, seconds.into_iter().fold(builder, |builder, time| builder.choose_seconds(time)));
-    progress.finish();
+    progress.status.finish();
     choice
 }
 

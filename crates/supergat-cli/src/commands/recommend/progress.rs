@@ -1,7 +1,7 @@
 //! Progress of both comparisons: a bar on a terminal, lines elsewhere.
 
 use crate::output;
-use crate::status_line::{RESUMES, StatusLine};
+use crate::status_line::StatusLine;
 use std::sync::{Mutex, PoisonError};
 use supergat_select::recommend::quick::QuickEvent;
 use supergat_select::recommend::thorough::{RungPlan, ThoroughEvent, ThoroughPlan};
@@ -9,7 +9,8 @@ use supergat_select::recommend::thorough::{RungPlan, ThoroughEvent, ThoroughPlan
 /// Reports the progress of a comparison within seconds on standard error.
 #[derive(Debug)]
 pub struct QuickProgress {
-    status: StatusLine,
+    /// Bar or lines on standard error.
+    pub status: StatusLine,
     /// Number of ended runs, and of all runs, once they are planned.
     runs: Mutex<Option<(usize, usize)>>,
 }
@@ -47,17 +48,13 @@ impl QuickProgress {
         };
         self.status.show(&text);
     }
-
-    /// Removes the bar.
-    pub fn finish(&self) {
-        self.status.finish();
-    }
 }
 
 /// Reports the progress of a comparison within minutes on standard error.
 #[derive(Debug)]
 pub struct ThoroughProgress {
-    status: StatusLine,
+    /// Bar or lines on standard error.
+    pub status: StatusLine,
     /// Description of the current part.
     part: Mutex<String>,
 }
@@ -85,16 +82,6 @@ impl ThoroughProgress {
             ThoroughEvent::Late(text) => return self.status.line(&format!("late: {text}")),
         };
         self.status.show(&text);
-    }
-
-    /// Reports once that the comparison will stop.
-    pub fn stopping(&self) {
-        self.status.stopping(RESUMES);
-    }
-
-    /// Removes the bar.
-    pub fn finish(&self) {
-        self.status.finish();
     }
 }
 

@@ -1,10 +1,9 @@
 //! The answer of `supergat recommend` within seconds.
 
-use crate::args::RecommendArgs;
+use crate::args::{ReadingArgs, RecommendArgs};
 use crate::commands::recommend::SCHEMA;
 use crate::commands::recommend::progress::QuickProgress;
-use crate::config::keys::{KEYS, Key, Kind};
-use crate::config::{Values, load_options};
+use crate::config::keys::{KEYS, Key};
 use crate::error::{CliError, Result};
 use crate::files;
 use crate::output::{self, BOLD, row};
@@ -16,7 +15,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 use supergat::SplitChoice;
-use supergat_core::hyperparameters::{Hyperparameter, Value as Hyper};
+use supergat_core::hyperparameters::Hyperparameter;
 use supergat_data::Dataset;
 use supergat_figure::Page;
 use supergat_select::recommend::map::{Known, MapAnswer, figure};
@@ -46,7 +45,7 @@ struct QuickOutput<'a> {
 /// Compares families within seconds and prints the answer.
 pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
     let resources = resources(&args.sweep)?;
-    let mut options = load_options(args.split, &args.reading.0)?;
+    let mut options = args.reading.load_options()?;
     // Without labels, the recommendation is based on the degree alone.
     options.tables.labels_optional = true;
     let dataset = supergat_data::load_with(&args.dataset, &options)?;
@@ -59,37 +58,23 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
         progress.observe(event);
         ControlFlow::Continue(())
     });
-    progress.finish();
+    progress.status.finish();
     let answer = &answer.map_err(CliError::usage)?;
-    let source = &arguments(&args.dataset, args.split, &args.reading.0);
+    let source = &arguments(&args.dataset, &args.reading);
     if let Some(folder) = &args.out {
         write(folder, &dataset, source, answer)?;
     }
-    if args.sweep.json {
-        let next = next(source, &dataset, answer);
-        output::print_json(&QuickOutput { schema: SCHEMA, dataset: &dataset.name, labels: known, next, answer })?;
-    } else {
-        output::print(&text(&dataset, source, answer))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let next = next(source, &dataset, answer);
+    let output = QuickOutput { schema: SCHEMA, dataset: &dataset.name, labels: known, next, answer };
+    output::print_result(args.sweep.json, &output, || text(&dataset, source, answer))
 }
 
 /// Returns the dataset, its split and the table options as arguments of a command line.
-fn arguments(dataset: &str, split: SplitChoice, reading: &Values) -> String {
-    let option = |(name, value): (&&'static str, &Value)| {
-        let key = Key::named(name);
-        let option = match (key.map(|key| key.kind), value) {
-            (Some(Kind::Toggle { off }), Value::Boolean(false)) => off.to_owned(),
-            _ => key.map(Key::option).unwrap_or_default(),
-        };
-        match value {
-            Value::Boolean(_) => format!(" --{option}"),
-            Value::String(text) => format!(" --{option} {}", quoted(text)),
-            other => format!(" --{option} {other}"),
-        }
-    };
+fn arguments(dataset: &str, reading: &ReadingArgs) -> String {
+    let option = |(name, value): (&&'static str, &Value)| Some(format!(" {}", Key::named(name)?.as_option(value)));
+    let split = reading.split;
     let split = if split == SplitChoice::Published { String::new() } else { format!(" --split {split}") };
-    quoted(dataset) + &split + &reading.iter().map(option).collect::<String>()
+    quoted(dataset) + &split + &reading.values().iter().filter_map(option).collect::<String>()
 }
 
 /// Formats the confidence, confined to what was compared.
@@ -133,11 +118,7 @@ fn options(dataset: &Dataset, answer: &QuickAnswer) -> String {
     let option = |key: &Key| {
         let default = || Hyperparameter::named(key.name).map(|found| found.default(answer.recommendation));
         let value = settings.get(key.name).filter(|value| usual.get(key.name).or_else(default) != Some(*value))?;
-        Some(match (key.kind, value) {
-            (Kind::Toggle { off }, Hyper::Switch(false)) => format!(" --{off}"),
-            (_, Hyper::Switch(_)) => format!(" --{}", key.option()),
-            (_, value) => format!(" --{} {value}", key.option()),
-        })
+        Some(format!(" {}", key.as_option(&Value::try_from(value).ok()?)))
     };
     KEYS.iter().filter(|key| key.is_setting()).filter_map(option).collect()
 }

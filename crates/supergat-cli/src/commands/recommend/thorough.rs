@@ -4,7 +4,7 @@ use crate::args::RecommendArgs;
 use crate::commands::recommend::SCHEMA;
 use crate::commands::recommend::figures;
 use crate::commands::recommend::progress::{ThoroughProgress, summary};
-use crate::config::{Resolved, Values, load_options};
+use crate::config::{Resolved, Values};
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::files::{self, probe};
 use crate::output::{self, BOLD};
@@ -12,9 +12,9 @@ use crate::process::fit::{Fit, Place};
 use crate::process::interrupt::Interrupt;
 use crate::process::memory;
 use crate::run_folder::folder_name;
+use crate::status_line::RESUMES;
 use crate::sweep::{open, resources};
 use serde::Serialize;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ struct ThoroughOutput<'a> {
 pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
     let limit = limit(args)?;
     let resources = resources(&args.sweep)?;
-    let options = load_options(args.split, &args.reading.0)?;
+    let options = args.reading.load_options()?;
     let options = supergat::LoadOptions { node_order: NodeOrderChoice::default(), ..options };
     let dataset = Arc::new(supergat_data::load_with(&args.dataset, &options)?);
     let (metric, _) = MetricChoice::new(&dataset, args.metric.as_deref()).map_err(CliError::usage)?;
@@ -90,14 +90,10 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
         |plan| save(&folder, plan).map_err(|error| ThoroughError::Input(error.message)),
         |event| {
             progress.observe(&event);
-            if interrupt.requested() {
-                progress.stopping();
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
+            progress.status.flow(&interrupt, RESUMES)
         },
     );
-    progress.finish();
+    progress.status.finish();
     let ThoroughOutcome { interrupted, ran } = outcome?;
     note(&format!("{} in this call: {}", output::count(ran, "run"), folder.join("results.jsonl").display()));
     if interrupted {
@@ -217,12 +213,12 @@ fn save(folder: &Path, plan: &ThoroughPlan) -> Result<()> {
 fn resolved(args: &RecommendArgs, settings: supergat::Settings, decisions: Values, seed: u64) -> Resolved {
     Resolved {
         dataset: args.dataset.clone(),
-        split: args.split,
+        split: args.reading.split,
         all_splits: false,
         seed,
         seeds: 1,
         settings,
-        reading: args.reading.0.clone(),
+        reading: args.reading.values().clone(),
         decisions,
     }
 }

@@ -41,7 +41,7 @@ struct DefaultsOutput<'a> {
 pub fn run(args: &DefaultsArgs) -> Result<ExitCode> {
     // The threads start before a dataset is read.
     let resources = match args.table_only {
-        true => process::resources(args.sweep.threads, args.sweep.device)?.resolved(),
+        true => process::resources(args.sweep.threads, args.sweep.device, true)?.resolved(),
         false => sweep::resources(&args.sweep)?,
     };
     if !resources.kind().is_cpu() {

@@ -40,7 +40,7 @@ struct DepthOutput<'a> {
 pub fn run(args: &DepthArgs) -> Result<ExitCode> {
     check(args)?;
     let resources = match args.table_only {
-        true => process::resources(args.sweep.threads, args.sweep.device)?,
+        true => process::resources(args.sweep.threads, args.sweep.device, true)?,
         false => crate::sweep::resources(&args.sweep)?,
     };
     let plan = plan(args)?;

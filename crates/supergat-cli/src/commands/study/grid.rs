@@ -46,7 +46,7 @@ pub fn run(args: &GridArgs) -> Result<ExitCode> {
     let plan = plan(args)?;
     let path = args.results.clone().unwrap_or_else(|| args.out.join("results.jsonl"));
     let resources = match args.table_only {
-        true => process::resources(args.sweep.threads, args.sweep.device)?,
+        true => process::resources(args.sweep.threads, args.sweep.device, true)?,
         false => crate::sweep::resources(&args.sweep)?,
     };
     probe(&args.out)?;

@@ -12,15 +12,14 @@ use crate::output;
 use crate::process::fit::{Fit, Place};
 use crate::process::interrupt::Interrupt;
 use crate::process::processes::{self, Mode};
-use crate::process::{NO_TF32, is_tf32_unused, resources, threads};
+use crate::process::{resources, threads};
 use crate::run_folder::checkpoint::{self, CheckpointFolder};
 use crate::run_folder::report;
 use crate::run_folder::summary::RunSummary;
 use crate::run_folder::tables;
 use crate::run_folder::{Contents, RunFolder};
-use progress::{GPU_NOTE, Progress, has_gpu};
+use progress::{GPU_NOTE, Progress, STOPPING, has_gpu};
 use resume::Resumed;
-use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::Arc;
 use supergat::{Choice, Classifier, Dataset, Observation, Training};
@@ -51,7 +50,7 @@ pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
         None => error,
     })?;
     let dataset = &splits[0];
-    let choice = recommend::choose(&choices, dataset, resources, args.choose_seconds, args.quiet)?;
+    let choice = recommend::choose(&choices, dataset, resources, args.choose_seconds, args.sweep.quiet)?;
     let resolved = resolve(&choices, &choice, &splits)?;
     check(&args, &choices, &resolved, dataset, count)?;
     if args.print_config {
@@ -62,15 +61,15 @@ pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     let exact = args.estimate || args.max_memory.is_some();
     let fit = Fit::of(dataset, &resolved, &place, attention.rows, args.max_memory, exact)?;
     if args.estimate {
-        output::print_result(args.json, &fit, || fit.table())?;
-        return Ok(ExitCode::SUCCESS);
+        return output::print_result(args.sweep.json, &fit, || fit.table());
     }
     fit.check()?;
 
     let folder = folder(&args, saved, dataset, &resolved)?;
     let interrupt = Interrupt::listen()?;
     let mut opening = first_lines(&choices, &choice, dataset);
-    opening.extend(notes(&resources, count, attention.note.as_deref()));
+    opening.extend((count > 1).then(|| format!("{count} processes train runs of their own")));
+    opening.extend(attention.note.clone());
     opening.extend(abandoned_note(&folder).filter(|_| resumed.is_none()));
     let progress = progress(&args, &resolved, dataset, opening);
     let (every, plan) = (args.checkpoint_every.unwrap_or_default(), resume::plan(&args, &resolved, resources));
@@ -81,7 +80,7 @@ pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     }
     let checkpoints = checkpoints.report_to(|saving| progress.saving(saving, &plan));
     let training = train(&splits, &choice, &resolved, resources, &checkpoints, &progress, &interrupt);
-    let training = training.inspect_err(|error| report_checkpoint(&checkpoints, error, args.quiet))?;
+    let training = training.inspect_err(|error| report_checkpoint(&checkpoints, error, args.sweep.quiet))?;
 
     let best = if resolved.all_splits { (training.runs[training.best].seed - resolved.seed) as usize } else { 0 };
     let (dataset, attention, seconds) = (&splits[best], attention.is_written, checkpoints.seconds());
@@ -93,7 +92,7 @@ pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
 /// otherwise wait for runs of this process.
 fn is_divided(args: &TrainArgs, choices: &Choices, peers: &Arc<dyn Peers>) -> Result<bool> {
     // Opening a file uses the thread pool.
-    threads(args.threads)?;
+    threads(args.sweep.threads)?;
     let mode = Mode::of(choices.dataset());
     mode.send(&**peers)?;
     if mode == Mode::Runs {
@@ -105,7 +104,7 @@ fn is_divided(args: &TrainArgs, choices: &Choices, peers: &Arc<dyn Peers>) -> Re
 /// Finds the threads and the device, and checks that a generated graph fits into their memory.
 fn place(args: &TrainArgs, choices: &Choices) -> Result<Place> {
     // The global thread pool can be configured only before its first use.
-    let resources = resources(args.threads, args.device)?;
+    let resources = resources(args.sweep.threads, args.sweep.device, args.sweep.quiet)?;
     choices.check_device(&resources)?;
     let place = Place::find(resources)?;
     place.check_source(choices.dataset())?;
@@ -159,21 +158,13 @@ fn folder(
 
 /// Starts the progress. A note is printed if a GPU would be faster.
 fn progress(args: &TrainArgs, resolved: &Resolved, dataset: &Dataset, mut opening: Vec<String>) -> Progress {
-    let (is_device_open, is_large) = (args.device.device.is_none() && !args.quiet, edges(dataset) > MANY_EDGES);
+    let (is_device_open, is_large) =
+        (args.sweep.device.device.is_none() && !args.sweep.quiet, edges(dataset) > MANY_EDGES);
     if is_device_open && is_large && has_gpu() {
         opening.push(GPU_NOTE.into());
     }
     let metric = metric_of(dataset, &resolved.settings).name();
-    Progress::new(args.quiet, resolved, metric, opening, is_device_open && !is_large)
-}
-
-/// Returns notes about the device, the processes and attention.csv.
-fn notes(resources: &Resources, processes: usize, attention: Option<&str>) -> Vec<String> {
-    let mut notes = Vec::new();
-    notes.extend(is_tf32_unused(resources).then(|| NO_TF32.into()));
-    notes.extend((processes > 1).then(|| format!("{processes} processes train runs of their own")));
-    notes.extend(attention.map(Into::into));
-    notes
+    Progress::new(args.sweep.quiet, resolved, metric, opening, is_device_open && !is_large)
 }
 
 /// A finished training, before its run folder is written.
@@ -209,17 +200,17 @@ impl Results<'_> {
                 let (message, place) = (error.message, &summary.run_dir);
                 return CliError { message: format!("{message}; the run folder is in {place} instead"), ..error };
             }
-            report_checkpoint(checkpoints, &error, args.quiet);
+            report_checkpoint(checkpoints, &error, args.sweep.quiet);
             error
         })?;
         if !training.interrupted {
             folder.remove_checkpoint();
         }
-        output::print_result(args.json, &summary, || summary.table())?;
+        let printed = output::print_result(args.sweep.json, &summary, || summary.table())?;
         if !training.interrupted {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(printed);
         }
-        if let Some(command) = command(checkpoints).filter(|_| !args.quiet) {
+        if let Some(command) = command(checkpoints).filter(|_| !args.sweep.quiet) {
             output::note(&format!("to continue this training: {command}"));
         }
         Ok(INTERRUPTED.into())
@@ -314,16 +305,12 @@ fn train(
 ) -> Result<Training> {
     let observe = |observation: Observation<'_>| {
         progress.observe(observation);
-        if interrupt.requested() {
-            progress.stopping();
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        progress.status.flow(interrupt, STOPPING)
     };
     let builder = Classifier::builder().chosen(choice.clone()).seeds(resolved.all_seeds());
     let builder = builder.decide(resolved.decision()).ensemble(resolved.is_ensemble());
     let builder = builder.resources(resources).checkpoints(checkpoints).observe(observe);
     let training = if resolved.all_splits { builder.train_splits(splits) } else { builder.train(&splits[0]) };
-    progress.finish();
+    progress.status.finish();
     Ok(training?)
 }

@@ -16,6 +16,8 @@ use supergat_train::{Observation, Saving, SeedRun};
 const WARM_UP: Duration = Duration::from_secs(2);
 /// Seconds of a training from which on a GPU is worth a note.
 const LONG: f64 = 30.0;
+/// Line after the first Ctrl-C.
+pub const STOPPING: &str = "stopping after this epoch; Ctrl-C again quits at once, without a run folder";
 /// Note for long trainings on the CPU.
 pub const GPU_NOTE: &str = "note: a GPU is present; --device cuda trains faster";
 
@@ -32,7 +34,8 @@ pub struct Progress {
     first_split: Option<u64>,
     seeds: u64,
     max_epochs: u64,
-    status: StatusLine,
+    /// Bar or lines on standard error.
+    pub status: StatusLine,
     state: Mutex<State>,
 }
 
@@ -93,11 +96,6 @@ impl Progress {
         }
     }
 
-    /// Reports once that the runs will stop.
-    pub fn stopping(&self) {
-        self.status.stopping("stopping after this epoch; Ctrl-C again quits at once, without a run folder");
-    }
-
     /// Adds lines to the first ones.
     pub fn open_with(&self, lines: Vec<String>) {
         self.state().opening.extend(lines);
@@ -130,11 +128,6 @@ impl Progress {
         if let Some(line) = line {
             self.status.line(&line);
         }
-    }
-
-    /// Removes the bar.
-    pub fn finish(&self) {
-        self.status.finish();
     }
 
     fn epoch(&self, state: &mut State, seed: u64, epoch: &Epoch) {

@@ -31,7 +31,7 @@ pub fn plan(args: &TrainArgs, resolved: &Resolved, resources: Resources) -> Plan
         version: env!("CARGO_PKG_VERSION").into(),
         device: resources.device.to_string(),
         tf32: resources.tf32,
-        threads: args.threads,
+        threads: args.sweep.threads,
         attention: args.attention,
         safe_csv: args.safe_csv,
         checkpoint_every: args.checkpoint_every.unwrap_or_default().to_string(),
@@ -68,15 +68,15 @@ impl Resumed {
         let device: DeviceChoice = manifest.device.parse().map_err(unreadable)?;
         let kind = |device: DeviceChoice, tf32| Resources { device, tf32, ..Resources::from(1) }.kind();
         let own = kind(device, manifest.tf32);
-        let given_device = args.device.device.unwrap_or(device);
-        if kind(given_device, args.device.tf32 || manifest.tf32) != own {
-            let option = args.device.device.map_or("--tf32".into(), |device| format!("--device {device}"));
+        let given_device = args.sweep.device.device.unwrap_or(device);
+        if kind(given_device, args.sweep.device.tf32 || manifest.tf32) != own {
+            let option = args.sweep.device.device.map_or("--tf32".into(), |device| format!("--device {device}"));
             return Err(contradicts(option, format!("the device {own}")));
         }
-        args.device.device = Some(given_device);
-        args.device.tf32 = manifest.tf32;
+        args.sweep.device.device = Some(given_device);
+        args.sweep.device.tf32 = manifest.tf32;
         args.config = Some(folder.config());
-        args.threads = args.threads.or(manifest.threads);
+        args.sweep.threads = args.sweep.threads.or(manifest.threads);
         args.attention |= manifest.attention;
         args.safe_csv |= manifest.safe_csv;
         if args.checkpoint_every.is_none() {

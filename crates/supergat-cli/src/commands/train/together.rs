@@ -1,6 +1,6 @@
 //! Training by several processes together: the first one reports and writes, the others only compute.
 
-use super::progress::Progress;
+use super::progress::{Progress, STOPPING};
 use super::resume::{self, Resumed};
 use super::{AttentionTable, Results, abandoned_note, first_lines, report_checkpoint};
 use crate::args::TrainArgs;
@@ -12,7 +12,6 @@ use crate::process::resources;
 use crate::run_folder::checkpoint::CheckpointFolder;
 use crate::run_folder::tables;
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use supergat::{Classifier, SeedRun, Training};
@@ -28,8 +27,8 @@ pub fn run(
     peers: Arc<dyn Peers>,
 ) -> Result<ExitCode> {
     let is_first = peers.rank() == 0;
-    args.quiet |= !is_first;
-    let resources = resources(args.threads, args.device)?;
+    args.sweep.quiet |= !is_first;
+    let resources = resources(args.sweep.threads, args.sweep.device, args.sweep.quiet)?;
     check(&args, &choices, &resources)?;
     let file = processes::open_parts(choices.dataset(), &*peers)?;
     processes::agree(&*peers, &file)?;
@@ -51,7 +50,7 @@ pub fn run(
     opening.push(format!("{} processes of {} threads train together", peers.count(), resources.threads));
     opening.extend(attention_note);
     opening.extend(folder.as_ref().and_then(abandoned_note).filter(|_| resumed.is_none()));
-    let progress = Progress::new(args.quiet, &resolved, metric_of(outline, settings).name(), opening, false);
+    let progress = Progress::new(args.sweep.quiet, &resolved, metric_of(outline, settings).name(), opening, false);
     let (every, plan) = (args.checkpoint_every.unwrap_or_default(), resume::plan(&args, &resolved, resources));
     let checkpoints = match (&resumed, &folder) {
         (Some(resumed), Some(folder)) => {
@@ -77,16 +76,13 @@ pub fn run(
             }
         }
         progress.observe(observation);
-        if interrupt.requested() {
-            progress.stopping();
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        progress.status.flow(&interrupt, STOPPING)
     };
     let seeds = resolved.all_seeds();
     let runs = divided.run_seeds(settings, &seeds, resources.threads, Some(&checkpoints), &observe);
-    progress.finish();
-    let runs = runs.map_err(CliError::from).inspect_err(|error| report_checkpoint(&checkpoints, error, args.quiet))?;
+    progress.status.finish();
+    let runs =
+        runs.map_err(CliError::from).inspect_err(|error| report_checkpoint(&checkpoints, error, args.sweep.quiet))?;
     let seconds = checkpoints.seconds();
     drop((divided, file));
     let Some(folder) = &folder else {

@@ -12,11 +12,11 @@ use crate::error::{CliError, INTERRUPTED, Result};
 use crate::output;
 use crate::process::fit::{Fit, Place};
 use crate::process::interrupt::Interrupt;
-use crate::process::{NO_TF32, is_tf32_unused, resources};
+use crate::process::resources;
 use crate::run_folder::folder_name;
+use crate::status_line::RESUMES;
 use folder::TuneFolder;
 use progress::TuneProgress;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     choices.refuse_all_splits()?;
     check_also(&args.also)?;
     let budget = budget(args.trials, args.minutes)?;
-    let resources = resources(args.threads, args.device)?;
+    let resources = resources(args.sweep.threads, args.sweep.device, args.sweep.quiet)?;
     choices.check_device(&resources)?;
     resources.check()?;
     let place = Place::find(resources)?;
@@ -45,7 +45,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let resources = Resources { node_order: load_options.node_order, ..resources };
     let mut dataset = supergat_data::load_with(choices.dataset(), &load_options)?;
     dataset.weigh_classes(&choices.class_weight())?;
-    let choice = recommend::choose(&choices, &dataset, resources, args.choose_seconds, args.quiet)?;
+    let choice = recommend::choose(&choices, &dataset, resources, args.choose_seconds, args.sweep.quiet)?;
     let resolved = choices.resolve(&choice)?;
     let names: Vec<&str> = resolved.reading.keys().copied().filter(|name| *name != NODE_ORDER).collect();
     if !names.is_empty() {
@@ -71,9 +71,6 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let mut opening = choice.recommendation.as_ref().map(recommend::opening).unwrap_or_default();
     opening.push(format!("starting from: {}", choices.origin(&choice, &dataset)));
     opening.extend(output::node_order(&dataset));
-    if is_tf32_unused(&resources) {
-        opening.push(NO_TF32.into());
-    }
     // Each run loads the dataset itself.
     drop(dataset);
     let tuning = Tuning {
@@ -90,7 +87,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
         row_normalise: false,
         resources,
     };
-    search(&tuning, &resolved, folder, &opening, args.quiet, args.json)
+    search(&tuning, &resolved, folder, &opening, args.sweep.quiet, args.sweep.json)
 }
 
 /// Runs the search, writes its files and prints the summary.
@@ -104,25 +101,17 @@ fn search(
 ) -> Result<ExitCode> {
     let interrupt = Interrupt::listen()?;
     let progress = TuneProgress::new(quiet, tuning);
-    opening.iter().for_each(|text| progress.line(text));
-    folder.results().damage_notes().iter().for_each(|text| progress.line(text));
+    opening.iter().for_each(|text| progress.status.line(text));
+    folder.results().damage_notes().iter().for_each(|text| progress.status.line(text));
     let tuned = tune(tuning, folder.results(), |event| {
         progress.observe(event);
-        if interrupt.requested() {
-            progress.stopping();
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        progress.status.flow(&interrupt, RESUMES)
     });
-    progress.finish();
+    progress.status.finish();
     let tuned = tuned?;
     let summary = folder.write(&tuned, resolved)?;
-    if json {
-        output::print_json(&summary)?;
-    } else {
-        output::print(&summary.table())?;
-    }
-    Ok(if tuned.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+    let printed = output::print_result(json, &summary, || summary.table())?;
+    Ok(if tuned.interrupted { INTERRUPTED.into() } else { printed })
 }
 
 /// Returns the budget of the search, from `--trials` or `--minutes`.

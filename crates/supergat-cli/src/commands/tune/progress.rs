@@ -1,7 +1,7 @@
 //! Progress of a search: a bar on a terminal, a line every few seconds elsewhere.
 
 use crate::output;
-use crate::status_line::{RESUMES, StatusLine};
+use crate::status_line::StatusLine;
 use crate::sweep::progress::time;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +12,8 @@ use supergat_train::Settings;
 /// Reports the progress of a search on standard error.
 #[derive(Debug)]
 pub struct TuneProgress {
-    status: StatusLine,
+    /// Bar or lines on standard error.
+    pub status: StatusLine,
     budget: Budget,
     space: Space,
     seeds: usize,
@@ -53,25 +54,10 @@ impl TuneProgress {
             TuneEvent::Trials(trials) => self.trials(&mut state, trials),
             TuneEvent::Finals => {
                 drop(state);
-                return self.line("running the best trials with further seeds");
+                return self.status.line("running the best trials with further seeds");
             }
         }
         self.status.show(&self.text(&state));
-    }
-
-    /// Reports once that the search will stop.
-    pub fn stopping(&self) {
-        self.status.stopping(RESUMES);
-    }
-
-    /// Removes the bar.
-    pub fn finish(&self) {
-        self.status.finish();
-    }
-
-    /// Writes a line to standard error.
-    pub fn line(&self, text: &str) {
-        self.status.line(text);
     }
 
     fn trials(&self, state: &mut State, trials: &[Trial]) {
