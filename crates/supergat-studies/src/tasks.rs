@@ -4,6 +4,7 @@ use crate::agreement::LabelAgreement;
 use crate::defaults::DefaultsTask;
 use crate::depth::SelectedRun;
 use crate::link_prediction::LinkPrediction;
+use supergat_select::sweep::Classification;
 use supergat_train::task::Task;
 
 /// Returns the task of this name: of a study, or of a sweep or search.
@@ -13,5 +14,5 @@ pub fn task_named(name: &str) -> Option<Box<dyn Task>> {
     }
     let tasks: [Box<dyn Task>; 3] = [Box::new(LabelAgreement), Box::new(LinkPrediction), Box::new(DefaultsTask)];
     let of_studies = tasks.into_iter().find(|task| task.name() == name);
-    of_studies.or_else(|| supergat_select::sweep::task_named(name))
+    of_studies.or_else(|| Some(Box::new(Classification::named(name)?)))
 }

@@ -136,11 +136,9 @@ pub fn tune(
         dataset.weigh_classes(&tuning.class_weight)?;
         (sweep::dataset_name(&tuning.source, &dataset), split_hash(&dataset))
     };
-    let Tuning { source, split, class_weight, row_normalise, .. } = tuning;
     let resources = tuning.resources.resolved();
     results.select(resources.kind());
-    let (split, row_normalise) = (*split, *row_normalise);
-    let objective = Objective { results, class_weight, row_normalise, source, split, dataset, split_hash, resources };
+    let objective = Objective { tuning, results, dataset, split_hash, resources };
     let space = tuning.space.clone();
     let search = Search { space, base: tuning.base, seed: tuning.seed, trials: Vec::new() };
     let mut course = Course { tuning, started, objective, search, interrupted: false, observe };

@@ -1,16 +1,12 @@
 //! Runs of a search, reduced to their validation metric. Only this file reads results; test metrics are not
 //! passed on.
 
-use crate::sweep::{
-    Event, Job, Key, Pruned, Reached, Record, ResultsFile, RowNormalised, Rung, SweepError, WeighedClassification,
-    run_task_sweep,
-};
-use std::collections::HashMap;
+use crate::sweep::{Classification, Event, Job, Key, Reached, Record, ResultsFile, Rung, SweepError, run_task_sweep};
+use crate::tune::Tuning;
 use std::ops::ControlFlow;
-use supergat_data::{ClassWeight, SplitChoice};
 use supergat_train::Resources;
 use supergat_train::settings::Settings;
-use supergat_train::task::{NodeClassification, Status, Task};
+use supergat_train::task::{Status, Task};
 
 /// A requested run: settings and seed.
 pub(super) type RunRequest = (Settings, u64);
@@ -18,11 +14,8 @@ pub(super) type RunRequest = (Settings, u64);
 /// Source of validation metrics: a results file and the runs missing in it.
 #[derive(Debug)]
 pub(super) struct Objective<'a> {
+    pub(super) tuning: &'a Tuning,
     pub(super) results: &'a mut ResultsFile,
-    pub(super) class_weight: &'a ClassWeight,
-    pub(super) row_normalise: bool,
-    pub(super) source: &'a str,
-    pub(super) split: SplitChoice,
     /// Name of the dataset in the results.
     pub(super) dataset: String,
     pub(super) split_hash: String,
@@ -65,7 +58,8 @@ impl Objective<'_> {
         rungs: &[Rung],
         observe: impl Fn(Option<f64>) -> ControlFlow<()> + Sync,
     ) -> Result<Option<Vec<RunScore>>, SweepError> {
-        let task = self.task(rungs);
+        let Tuning { source, split, class_weight, row_normalise, .. } = self.tuning;
+        let task = Classification::pruned(class_weight.clone(), *row_normalise, rungs.to_vec());
         let key = |(settings, seed): &RunRequest| {
             let key = Key::new(&self.dataset, &self.split_hash, settings, *seed);
             key.with_task(task.name()).with_device(self.resources.kind())
@@ -73,29 +67,16 @@ impl Objective<'_> {
         let missing: Vec<Job> = requests
             .iter()
             .filter(|request| !self.results.contains_result(&key(request)))
-            .map(|&(settings, seed)| Job { source: self.source.to_owned(), split: self.split, settings, seed })
+            .map(|&(settings, seed)| Job { source: source.clone(), split: *split, settings, seed })
             .collect();
         if !missing.is_empty() {
-            run_task_sweep(&*task, missing, self.results, self.resources, |event, _| match event {
+            run_task_sweep(&task, missing, self.results, self.resources, |event, _| match event {
                 Event::Epoch(_) => observe(None),
                 Event::Done(record) => observe(Some(validation(record))),
                 _ => ControlFlow::Continue(()),
             })?;
         }
-        let known: HashMap<Key, &Record> = self.results.records().map(|record| (record.key(), record)).collect();
-        let score = |request| known.get(&key(request)).map(|record| run_score(record, rungs.len()));
+        let score = |request| self.results.get(&key(request)).map(|record| run_score(record, rungs.len()));
         Ok(requests.iter().map(score).collect())
-    }
-
-    /// Returns the task of runs that are compared at these rungs.
-    fn task(&self, rungs: &[Rung]) -> Box<dyn Task> {
-        let mut task: Box<dyn Task> = match self.class_weight {
-            ClassWeight::None => Box::new(NodeClassification),
-            weights => Box::new(WeighedClassification::new(weights.clone())),
-        };
-        if self.row_normalise {
-            task = Box::new(RowNormalised::new(task));
-        }
-        if rungs.is_empty() { task } else { Box::new(Pruned::new(task, rungs.to_vec())) }
     }
 }

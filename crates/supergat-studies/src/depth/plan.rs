@@ -6,11 +6,10 @@ use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use supergat_core::{Form, ModelKind};
 use supergat_data::ClassWeight;
-use supergat_select::sweep::{Job, RowNormalised};
+use supergat_select::sweep::{Classification, Job};
 use supergat_select::tune::{Budget, Space, Tuning};
 use supergat_train::Resources;
 use supergat_train::settings::Settings;
-use supergat_train::task::{NodeClassification, Task};
 
 /// Models of the study: attention forms without and with self-supervision.
 pub const MODELS: [ModelKind; 7] = {
@@ -159,10 +158,7 @@ impl DepthPlan {
 
     /// Returns the task of the final runs of a cell.
     pub(super) fn task(&self, cell: Cell<'_>) -> SelectedRun {
-        let task: Box<dyn Task> = match cell.graph.row_normalise {
-            true => Box::new(RowNormalised::new(Box::new(NodeClassification))),
-            false => Box::new(NodeClassification),
-        };
+        let task = Classification::new(ClassWeight::None, cell.graph.row_normalise);
         SelectedRun::new(cell.depth, self.trials, task)
     }
 }

@@ -4,7 +4,7 @@ use crate::depth::plan::Depth;
 use serde_json::Value;
 use supergat_core::Result;
 use supergat_data::{Dataset, FeatureChoice};
-use supergat_select::sweep::task_named;
+use supergat_select::sweep::Classification;
 use supergat_train::fitted::Fitted;
 use supergat_train::task::Task;
 
@@ -15,12 +15,12 @@ const PREFIX: &str = "depth:";
 /// final runs of a cell without repeating the search.
 #[derive(Debug)]
 pub(crate) struct SelectedRun {
-    task: Box<dyn Task>,
+    task: Classification,
     name: String,
 }
 
 impl SelectedRun {
-    pub(crate) fn new(depth: Depth, trials: usize, task: Box<dyn Task>) -> Self {
+    pub(crate) fn new(depth: Depth, trials: usize, task: Classification) -> Self {
         let name = format!("{PREFIX}{}:{trials}:{}", depth.name(), task.name());
         Self { task, name }
     }
@@ -29,7 +29,7 @@ impl SelectedRun {
     pub(crate) fn named(name: &str) -> Option<Self> {
         let (depth, rest) = name.strip_prefix(PREFIX)?.split_once(':')?;
         let (trials, task) = rest.split_once(':')?;
-        Some(Self::new(depth.parse().ok()?, trials.parse().ok()?, task_named(task)?))
+        Some(Self::new(depth.parse().ok()?, trials.parse().ok()?, Classification::named(task)?))
     }
 }
 
@@ -58,10 +58,10 @@ mod tests {
     #[test]
     fn is_found_by_its_name() {
         for inner in ["node", "row-normalised:node"] {
-            let task = SelectedRun::new(Depth::Deep, 20, task_named(inner).unwrap());
+            let task = SelectedRun::new(Depth::Deep, 20, Classification::named(inner).unwrap());
             let found = SelectedRun::named(task.name()).unwrap();
             assert_eq!((found.name(), found.task.name()), (task.name(), inner));
-            assert_eq!(crate::task_named(task.name()).unwrap().features(), task_named(inner).unwrap().features());
+            assert_eq!(crate::task_named(task.name()).unwrap().features(), task.task.features());
         }
         for wrong in ["depth:deep", "depth:deep:x:node", "depth:shallow:20:node", "depth:deep:20:nothing", "node"] {
             assert!(SelectedRun::named(wrong).is_none(), "{wrong}");

@@ -363,7 +363,7 @@ where
                 let device = if is_network { self.resources.device } else { DeviceChoice::Cpu };
                 let resources = Resources { device, ..self.resources };
                 let task = task(balanced);
-                run_given_sweep(&*task, jobs, self.dataset, self.results, resources, |event, _| match event {
+                run_given_sweep(&task, jobs, self.dataset, self.results, resources, |event, _| match event {
                     Event::Epoch(_) => flow((self.observe)(ThoroughEvent::Epoch)),
                     Event::Found(count) => {
                         done.fetch_add(count, Ordering::Relaxed);

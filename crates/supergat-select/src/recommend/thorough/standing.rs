@@ -4,9 +4,10 @@ use crate::recommend::families::Family;
 use crate::recommend::thorough::plan::{RungPlan, ThoroughPlan};
 use crate::recommend::thorough::splits::SplitPlan;
 use crate::recommend::thorough::trials::Trial;
-use crate::sweep::{Key, Record, ResultsFile, WeighedClassification};
+use crate::sweep::{Classification, Key, Record, ResultsFile};
+use supergat_data::ClassWeight;
 use supergat_train::device::DeviceKind;
-use supergat_train::task::{NodeClassification, Status, Task};
+use supergat_train::task::{Status, Task};
 
 /// A plan and the results of its runs.
 #[derive(Clone, Copy)]
@@ -103,9 +104,6 @@ impl<'a> Standing<'a> {
 }
 
 /// Returns the task of trials with or without balanced classes.
-pub(super) fn task(balanced: bool) -> Box<dyn Task> {
-    match balanced {
-        true => Box::new(WeighedClassification::new(supergat_data::ClassWeight::Balanced)),
-        false => Box::new(NodeClassification),
-    }
+pub(super) fn task(balanced: bool) -> Classification {
+    Classification::new(if balanced { ClassWeight::Balanced } else { ClassWeight::None }, false)
 }
