@@ -14,6 +14,8 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use supergat::Dataset;
 
+pub use supergat_select::count;
+
 /// Version of the JSON objects that the command prints, unless they have their own. It rises when a field changes its meaning
 /// or is removed.
 pub const SCHEMA: u32 = 1;
@@ -187,11 +189,6 @@ pub fn one_line(message: &str) -> String {
 pub fn row(name: &str, value: &str, explanation: &str) -> String {
     let explanation = if explanation.is_empty() { String::new() } else { format!("  {DIM}{explanation}{DIM:#}") };
     format!("  {name:<19} {BOLD}{value}{BOLD:#}{explanation}\n")
-}
-
-/// Formats a count with its noun: `12 epochs`, `1 epoch`.
-pub fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -26,14 +26,34 @@ pub(super) fn fits(dataset: &Dataset, settings: &Settings, threads: usize, memor
     }
 }
 
-/// Returns the seconds of a run apart from its epochs, and of one epoch. The run ends after an epoch if `keep_on` says no; the
-/// first epoch is then the estimate.
+/// Cost of a run: in seconds if it is measured, in multiplications if it is estimated from sizes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct RunCost {
+    /// Cost apart from epochs.
+    pub(super) fixed: f64,
+    /// Cost of an epoch.
+    pub(super) epoch: f64,
+}
+
+impl RunCost {
+    /// Returns the cost of a run with some epochs.
+    pub(super) fn of(self, epochs: usize) -> f64 {
+        self.fixed + epochs as f64 * self.epoch
+    }
+
+    /// Returns the cost in another unit.
+    pub(super) fn times(self, factor: f64) -> Self {
+        Self { fixed: factor * self.fixed, epoch: factor * self.epoch }
+    }
+}
+
+/// Measures the seconds of a run. It ends after an epoch if `keep_on` says no; the first epoch is then the estimate.
 pub(super) fn time(
     dataset: &Dataset,
     settings: &Settings,
     resources: Resources,
     keep_on: impl Fn() -> bool + Sync,
-) -> Result<(f64, f64), String> {
+) -> Result<RunCost, String> {
     let device = if settings.model.is_network() { resources.device } else { DeviceChoice::Cpu };
     let resources = Resources { device, ..resources };
     settings.check(dataset).map_err(|error| error.to_string())?;
@@ -56,5 +76,5 @@ pub(super) fn time(
     epochs.sort_by(f64::total_cmp);
     let first = ends.first().copied().filter(|_| settings.model.is_network());
     let epoch = epochs.get(epochs.len() / 2).copied().or(first).unwrap_or(0.0);
-    Ok(((all - ends.len() as f64 * epoch).max(0.0), epoch))
+    Ok(RunCost { fixed: (all - ends.len() as f64 * epoch).max(0.0), epoch })
 }

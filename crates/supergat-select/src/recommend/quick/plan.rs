@@ -1,6 +1,6 @@
 //! The plan of a measurement: families, numbers of epochs and repetitions.
 
-use crate::recommend::cost::{EPOCHS, fits, time};
+use crate::recommend::cost::{EPOCHS, RunCost, fits, time};
 use crate::recommend::families::{DEEP, Family, LeftOut};
 use crate::recommend::map::PreferredForm;
 use crate::recommend::quick::candidates::Candidate;
@@ -88,15 +88,15 @@ pub struct QuickPlan {
     /// End of the time, after which no repetition begins.
     #[serde(skip)]
     pub(super) end: Option<Instant>,
-    /// Costs of a run of each family: without its epochs, and of an epoch. Their unit is that of the plan.
+    /// Costs of a run of each family. Their unit is that of the plan.
     #[serde(skip)]
-    pub(super) costs: Vec<[f64; 2]>,
+    pub(super) costs: Vec<RunCost>,
 }
 
 impl QuickPlan {
     /// Returns the cost of all runs, at most: in a second round, those that cost most.
     pub(super) fn work(&self) -> f64 {
-        let of = |epochs: usize| self.costs.iter().map(move |[fixed, epoch]| fixed + epochs as f64 * epoch);
+        let of = |epochs: usize| self.costs.iter().map(move |cost| cost.of(epochs));
         let first: f64 = of(self.first_epochs.unwrap_or(self.epochs)).sum();
         let mut longest: Vec<f64> = of(self.epochs).collect();
         longest.sort_by(|a, b| b.total_cmp(a));
@@ -105,18 +105,17 @@ impl QuickPlan {
     }
 }
 
-/// A family and the cost of a run: without its epochs, and of an epoch.
+/// A family and the cost of its runs.
 #[derive(Clone, Copy)]
 struct Costed {
     family: Family,
     is_network: bool,
-    fixed: f64,
-    epoch: f64,
+    cost: RunCost,
 }
 
 impl Costed {
-    fn of(&self, epochs: usize) -> f64 {
-        self.fixed + epochs as f64 * self.epoch
+    fn new(candidate: &Candidate, cost: RunCost) -> Self {
+        Self { family: candidate.family, is_network: candidate.settings.model.is_network(), cost }
     }
 }
 
@@ -140,7 +139,7 @@ pub(super) fn timed(
     let rate = match (is_large(setup.dataset), others.iter().find(|one| one.family.name == "gat-go")) {
         (true, Some(one)) if observe(QuickEvent::Timing(one.family)).is_continue() => {
             cost(&split, &one.settings, workers, keep_on)
-                .map(|(_, epoch)| epoch / multiplications(&split, &one.settings))
+                .map(|cost| cost.epoch / multiplications(&split, &one.settings))
                 .ok()
         }
         _ => None,
@@ -155,16 +154,11 @@ pub(super) fn timed(
             return Err(LeftOut { family: *family, reason: "there was no time to measure it".into() });
         }
         let found = fits(&split, settings, workers.count, question.memory).and_then(|()| match rate {
-            Some(rate) if settings.model != ModelKind::Trees => {
-                let [fixed, epoch] = estimated(&split, settings).map(|cost| rate * cost);
-                Ok((fixed, epoch))
-            }
+            Some(rate) if settings.model != ModelKind::Trees => Ok(estimated(&split, settings).times(rate)),
             _ => cost(&split, settings, workers, keep_on),
         });
-        match found {
-            Ok((fixed, epoch)) => Ok(Costed { family: *family, is_network: settings.model.is_network(), fixed, epoch }),
-            Err(reason) => Err(LeftOut { family: *family, reason }),
-        }
+        let found = found.map(|cost| Costed::new(candidate, cost));
+        found.map_err(|reason| LeftOut { family: *family, reason })
     };
     // Several at a time, as in the runs.
     let mut found = in_parallel(&others, workers.count, measure);
@@ -208,23 +202,23 @@ fn in_parallel<I: Sync, T: Send>(items: &[&I], threads: usize, of: impl Fn(&I) -
 
 /// Makes a plan from the size of the dataset. Returns the reason if nothing can be compared.
 pub(super) fn by_size(setup: &Setup<'_>, question: &QuickQuestion) -> Result<QuickPlan, String> {
-    let costed = setup.candidates.iter().map(|Candidate { family, settings, .. }| {
-        let [fixed, epoch] = estimated(setup.dataset, settings);
-        Costed { family: *family, is_network: settings.model.is_network(), fixed, epoch }
-    });
+    let costed = setup.candidates.iter().map(|one| Costed::new(one, estimated(setup.dataset, &one.settings)));
     let costed: Vec<Costed> = costed.collect();
     let usual = costed.iter().filter(|costed| costed.is_network && costed.family != DEEP);
-    let mut epochs: Vec<f64> = usual.map(|costed| costed.epoch).collect();
+    let mut epochs: Vec<f64> = usual.map(|costed| costed.cost.epoch).collect();
     epochs.sort_by(f64::total_cmp);
     let training = TRAINING * epochs.get(epochs.len() / 2).copied().unwrap_or(0.0);
     let budget = Budget { cost: training.max(BUDGET), threads: 1 };
     fill(setup, question, costed, Vec::new(), &LADDER[BY_SIZE..], budget)
 }
 
-/// Estimates the cost of a run in multiplications: without its epochs, and of an epoch.
-fn estimated(dataset: &Dataset, settings: &Settings) -> [f64; 2] {
+/// Estimates the cost of a run in multiplications.
+fn estimated(dataset: &Dataset, settings: &Settings) -> RunCost {
     let cost = multiplications(dataset, settings).max(LEAST);
-    if settings.model.is_network() { [2.0 * cost, cost] } else { [cost, 0.0] }
+    match settings.model.is_network() {
+        true => RunCost { fixed: 2.0 * cost, epoch: cost },
+        false => RunCost { fixed: cost, epoch: 0.0 },
+    }
 }
 
 /// Limit on the cost of the runs of a plan, if one runs on each thread at a time.
@@ -264,12 +258,12 @@ fn fill(
         seed: question.seed,
         seconds: None,
         end: None,
-        costs: costed.iter().map(|costed| [costed.fixed, costed.epoch]).collect(),
+        costs: costed.iter().map(|costed| costed.cost).collect(),
     };
     let shortest = is_large(setup.dataset).then_some(&SHORTEST);
     while !costed.is_empty() {
         let of_all = |epochs: usize, repetitions: usize| {
-            let runs = (0..repetitions.min(most)).flat_map(|_| &costed).map(|costed| costed.of(epochs));
+            let runs = (0..repetitions.min(most)).flat_map(|_| &costed).map(|costed| costed.cost.of(epochs));
             together(runs, budget.threads)
         };
         let has_rounds = costed.iter().filter(|costed| costed.is_network).count() > KEPT;
@@ -279,7 +273,7 @@ fn fill(
         let whole = step.map(|step| plan(&costed, *step, None));
         let of_longest = |epochs: usize| {
             let networks = costed.iter().filter(|costed| costed.is_network);
-            let mut costs: Vec<f64> = networks.map(|costed| costed.of(epochs)).collect();
+            let mut costs: Vec<f64> = networks.map(|costed| costed.cost.of(epochs)).collect();
             costs.sort_by(|a, b| b.total_cmp(a));
             together(costs.into_iter().take(KEPT), budget.threads)
         };
@@ -303,7 +297,7 @@ fn missed_least(setup: &Setup<'_>, costed: &[Costed], most: f64) -> usize {
     if is_large(setup.dataset) && votes(PreferredForm::Mx) >= votes(PreferredForm::Sd) {
         dispensable.swap(2, 3);
     }
-    let cost = |place: &usize| costed[*place].of(ROUNDS[ROUNDS.len() - 1][0]);
+    let cost = |place: &usize| costed[*place].cost.of(ROUNDS[ROUNDS.len() - 1][0]);
     let longest = (0..costed.len()).max_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(0);
     let place_of = |name: &&str| costed.iter().position(|costed| costed.family.name == *name);
     match dispensable.iter().find_map(place_of) {
@@ -317,13 +311,13 @@ fn seconds_of_trees(dataset: &Dataset, settings: &Settings) -> f64 {
     2.0 * SECONDS_PER_CELL * (dataset.nodes() * tree_width(dataset.features(), settings)) as f64
 }
 
-/// Returns the seconds of a run without its epochs, and of one epoch.
+/// Measures the seconds of a run.
 fn cost(
     dataset: &Dataset,
     settings: &Settings,
     workers: Workers,
     keep_on: impl Fn() -> bool + Sync,
-) -> Result<(f64, f64), String> {
+) -> Result<RunCost, String> {
     let each = workers.of_run(settings.model);
     if settings.model != ModelKind::Trees {
         return time(dataset, &settings.with(|s| s.training.max_epochs = EPOCHS), each, keep_on);
@@ -332,13 +326,13 @@ fn cost(
     let fit = |count: usize| {
         let trees = FamilySettings::Trees(TreeSettings { tree_count: count, ..settings.trees() });
         let found = time(dataset, &Settings { family: trees, ..*settings }, each, &keep_on);
-        found.map(|(fixed, epoch)| fixed + epoch)
+        found.map(|cost| cost.of(1))
     };
     let [few, more] = TREES.map(fit);
     let (few, more) = (few?, more?);
     let each = ((more - few) / (TREES[1] - TREES[0]) as f64).max(0.0);
     let count = settings.trees().tree_count;
-    Ok((few + each * count as f64 / 2.0, 0.0))
+    Ok(RunCost { fixed: few + each * count as f64 / 2.0, epoch: 0.0 })
 }
 
 /// Returns about how many multiplications an epoch of a network has, or a fit of another model.

@@ -1,5 +1,6 @@
 //! The runs of a plan: repetition by repetition, all families on each; or two rounds on one repetition.
 
+use crate::recommend::cost::RunCost;
 use crate::recommend::families::LeftOut;
 use crate::recommend::quick::candidates::Candidate;
 use crate::recommend::quick::plan::{KEPT, QuickEvent, QuickPlan, together};
@@ -72,9 +73,9 @@ pub(super) fn run(
     };
     let cost_of = |candidate: &Candidate| {
         let place = plan.families.iter().position(|family| *family == candidate.family);
-        place.map_or([0.0; 2], |place| plan.costs[place])
+        place.map_or(RunCost { fixed: 0.0, epoch: 0.0 }, |place| plan.costs[place])
     };
-    let costs: Vec<[f64; 2]> = candidates.iter().map(cost_of).collect();
+    let costs: Vec<RunCost> = candidates.iter().map(cost_of).collect();
     let mut found = course.round(&candidates, &costs, &splits, plan.seed);
     if plan.first_epochs.is_some() {
         let best = best_networks(&candidates, &found);
@@ -87,7 +88,7 @@ pub(super) fn run(
         }
         let again: Vec<Candidate> = best.iter().map(|&place| planned[place].trained_for(plan.epochs)).collect();
         let is_longer = plan.epochs as f64 >= LONGER * first_epochs as f64;
-        let costs: Vec<[f64; 2]> = best.iter().map(|&place| costs[place]).collect();
+        let costs: Vec<RunCost> = best.iter().map(|&place| costs[place]).collect();
         let more = if is_longer { course.round(&again, &costs, &splits, plan.seed) } else { Found::new() };
         match more.len() == again.len() && !again.is_empty() {
             true => {
@@ -182,7 +183,7 @@ impl<O: Fn(QuickEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, O> {
     }
 
     /// Runs all families, with the costs of their runs, on all splits, split by split.
-    fn round(&self, candidates: &[Candidate], costs: &[[f64; 2]], splits: &[Dataset], seed: u64) -> Found {
+    fn round(&self, candidates: &[Candidate], costs: &[RunCost], splits: &[Dataset], seed: u64) -> Found {
         let (families, jobs) = (candidates.len(), splits.len() * candidates.len());
         let (started, before) = (Instant::now(), self.done.load(Ordering::Relaxed));
         let (next, found) = (Mutex::new(0_usize), Mutex::new(Found::new()));
@@ -212,9 +213,9 @@ impl<O: Fn(QuickEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, O> {
                 let began = Instant::now();
                 let resources = self.workers.of_run(settings.model);
                 let runs = run_seeds(split, settings, &[seed], resources, |event| match event {
-                    Observation::Epoch(..) => self.flow(QuickEvent::Epoch(self.left_after(costs[place][1]))),
+                    Observation::Epoch(..) => self.flow(QuickEvent::Epoch(self.left_after(costs[place].epoch))),
                     Observation::Done(..) => {
-                        self.left_after(costs[place][0]);
+                        self.left_after(costs[place].fixed);
                         ControlFlow::Continue(())
                     }
                 });

@@ -274,7 +274,7 @@ fn a_plan_by_size_costs_no_more_than_a_training() {
     assert!(["mlp", "gcn", "sage", "gat-go"].iter().all(|name| names.contains(name)), "{names:?}");
     assert!(names.iter().any(|name| name.starts_with("supergat-")), "{names:?}");
     // A training of 300 epochs of the network in the middle.
-    let mut epochs: Vec<f64> = plan.costs.iter().map(|[_, epoch]| *epoch).filter(|epoch| *epoch > 0.0).collect();
+    let mut epochs: Vec<f64> = plan.costs.iter().map(|cost| cost.epoch).filter(|epoch| *epoch > 0.0).collect();
     epochs.sort_by(f64::total_cmp);
     assert!(plan.work() <= 300.0 * epochs[epochs.len() / 2] * 1.1, "{plan:?}");
 }

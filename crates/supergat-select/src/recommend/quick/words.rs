@@ -1,5 +1,6 @@
 //! The answer as sentences, which claim no more than was compared.
 
+use crate::count;
 use crate::recommend::FEW_NODES;
 use crate::recommend::families::{LeftOut, not_compared};
 use crate::recommend::map::MapAnswer;
@@ -121,7 +122,8 @@ fn answer(
                 }
                 _ => String::new(),
             };
-            format!("Use {name}: with {} it has the best {metric} of the {compared}{open}.", probability(best.chance))
+            let chance = percent(best.chance);
+            format!("Use {name}: with {chance} probability it has the best {metric} of the {compared}{open}.")
         }
     };
     let gain = measured.gains.last();
@@ -135,8 +137,7 @@ fn answer(
         answer += " It is not clearly better than no model.";
     }
     if *scored < FEW_NODES {
-        let nodes = if *scored == 1 { "1 scored node".to_owned() } else { format!("{scored} scored nodes") };
-        answer += &format!(" With {nodes}, this means little.");
+        answer += &format!(" With {}, this means little.", count(*scored, "scored node"));
     }
     answer
 }
@@ -175,12 +176,8 @@ fn limits(setup: &Setup<'_>, measured: &Measured) -> Vec<String> {
         notes.push(format!("{fewest} epochs are few: other families may be better after longer training{more}."));
     }
     if plan.repetitions < FEW_REPETITIONS {
-        let repetitions = if plan.repetitions == 1 {
-            "1 repetition is".to_owned()
-        } else {
-            format!("{} repetitions are", plan.repetitions)
-        };
-        notes.push(format!("{repetitions} few, so errors are rough{more}."));
+        let are = if plan.repetitions == 1 { "is" } else { "are" };
+        notes.push(format!("{} {are} few, so errors are rough{more}.", count(plan.repetitions, "repetition")));
     }
     if setup.map.degree > 0.0 {
         notes.push("Tuned networks were not compared; that takes minutes instead of seconds.".into());
@@ -213,8 +210,4 @@ pub fn percent(share: f64) -> String {
         less if less < 1.0 => "under 1 %".to_owned(),
         some => format!("{some:.0} %"),
     }
-}
-
-fn probability(share: f64) -> String {
-    format!("{} probability", percent(share))
 }

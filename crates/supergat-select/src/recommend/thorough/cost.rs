@@ -1,6 +1,6 @@
 //! Measured times of the families.
 
-use crate::recommend::cost::{EPOCHS, fits, time};
+use crate::recommend::cost::{EPOCHS, RunCost, fits, time};
 use crate::recommend::families::Family;
 use crate::recommend::thorough::trials::{Trial, TrialContext};
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ impl Cost {
         for form in 0..if kind.is_network() { 2 } else { 1 } {
             let trial = family.trial(kind, form, EPOCHS, context);
             fits(dataset, &trial.settings, 1, memory)?;
-            let (fixed, epoch) = time(dataset, &trial.settings, alone, || true)?;
+            let RunCost { fixed, epoch } = time(dataset, &trial.settings, alone, || true)?;
             cost.fixed = cost.fixed.max(fixed);
             cost.epoch[form] = epoch;
         }

@@ -1,5 +1,6 @@
 //! Search spaces and trials of the families.
 
+use crate::count;
 use crate::recommend::families::Family;
 use crate::recommend::metric::MetricChoice;
 use crate::tune::Space;
@@ -125,9 +126,7 @@ pub(super) fn describe(family: Family, settings: &Settings, balanced: bool) -> S
     if !settings.model.is_network() {
         return family.name.to_owned();
     }
-    let layers =
-        if settings.network.layers == 1 { "1 layer".to_owned() } else { format!("{} layers", settings.network.layers) };
-    let mut words = vec![layers];
+    let mut words = vec![count(settings.network.layers, "layer")];
     if settings.network.norm != Norm::None {
         words.push(format!("{} norm", settings.network.norm.name()));
     }

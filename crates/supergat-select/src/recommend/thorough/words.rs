@@ -1,5 +1,6 @@
 //! The answer in words: the recommended family, and the limits of the comparison.
 
+use crate::count;
 use crate::recommend::FEW_NODES;
 use crate::recommend::families::{Family, not_compared};
 use crate::recommend::thorough::answer::{FamilyComparison, FamilyResult, ThoroughAnswer, Verdict};
@@ -27,7 +28,7 @@ impl ThoroughAnswer {
         self.conclude();
         let [_, validation, test] = plan.sizes;
         if validation.min(test) < FEW_NODES && self.best.is_some() {
-            let nodes = format!("{} and {}", count(validation, "validation"), count(test, "test"));
+            let nodes = format!("{} and {}", count(validation, "validation node"), count(test, "test node"));
             self.answer += &format!(" With {nodes}, this means little.");
         }
         self.notes = self.limits(plan);
@@ -70,7 +71,7 @@ impl ThoroughAnswer {
         } else if untested {
             let untestable = self.comparisons.iter().find(|comparison| comparison.verdict == Verdict::Untested);
             let other = untestable.map_or("others", |comparison| comparison.family.name);
-            let splits = if self.splits == 1 { "1 split".to_owned() } else { format!("{} splits", self.splits) };
+            let splits = count(self.splits, "split");
             format!(
                 "{words} has the best mean test {metric} ({mean:.1} % on {splits}), but the difference to {other} cannot be tested: \
                  this is no more than a hint."
@@ -142,7 +143,7 @@ impl ThoroughAnswer {
             return notes;
         }
         let (trials, epochs) = effort(plan);
-        let searched = if trials == 1 { "1 trial".to_owned() } else { format!("{trials} trials") };
+        let searched = count(trials, "trial");
         notes.push(format!(
             "Every family had a search of {searched} on validation nodes, up to {epochs} epochs, and final runs of {} epochs on {} of \
              {} {}.",
@@ -170,7 +171,7 @@ impl ThoroughAnswer {
             small.push(format!("{epochs} epochs"));
         }
         if self.splits < FEW_SPLITS {
-            small.push(if self.splits == 1 { "1 split".to_owned() } else { format!("{} splits", self.splits) });
+            small.push(count(self.splits, "split"));
         }
         if !small.is_empty() {
             notes.push(format!(
@@ -183,7 +184,7 @@ impl ThoroughAnswer {
         for (nodes, part) in [(validation, "validation"), (test, "test")] {
             if nodes < FEW_NODES {
                 let there_are = if nodes == 1 { "There is" } else { "There are" };
-                let nodes = count(nodes, part);
+                let nodes = count(nodes, &format!("{part} node"));
                 notes.push(format!("{there_are} only {nodes}, so the {part} metric is mostly chance."));
             }
         }
@@ -195,11 +196,6 @@ impl ThoroughAnswer {
         }
         notes
     }
-}
-
-/// Returns a number of nodes in words, such as `1 test node`.
-fn count(nodes: usize, part: &str) -> String {
-    format!("{nodes} {part} {}", if nodes == 1 { "node" } else { "nodes" })
 }
 
 /// Returns the number of trials of each search, and the most epochs that a trial of it has had.
