@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use supergat_figure::sheet::{Sheet, csv, html, json, markdown};
 use supergat_select::sweep::ResultsFile;
 use supergat_studies::reproduce::{Table, TablePlan, WallClock, tables};
+use supergat_train::task::NodeClassification;
 use supergat_train::{Resources, Settings};
 
 /// Trains the missing runs and writes the tables.
@@ -41,7 +42,7 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
         }
         if !args.table_only {
             let jobs = plans.iter().flat_map(TablePlan::jobs).collect();
-            let outcome = sweep(jobs, &mut results, resources, args.sweep.quiet, &interrupt)?;
+            let outcome = sweep(&NodeClassification, jobs, &mut results, resources, args.sweep.quiet, &interrupt)?;
             interrupted = outcome.interrupted;
             if !args.sweep.quiet {
                 output::note(&told(&outcome, &path));

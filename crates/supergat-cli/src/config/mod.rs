@@ -63,7 +63,7 @@ impl Choices {
 
     /// Returns the dataset to load.
     pub fn dataset(&self) -> &str {
-        self.given("dataset").and_then(Value::as_str).unwrap_or(DATASET)
+        self.text("dataset").unwrap_or(DATASET)
     }
 
     /// Returns whether the model is named.
@@ -73,23 +73,20 @@ impl Choices {
 
     /// Fails if a model is named that the device cannot train.
     pub fn check_device(&self, resources: &Resources) -> Result<()> {
-        let model = self.given("model").and_then(Value::as_str).and_then(|name| name.parse().ok());
+        let model = self.text("model").and_then(|name| name.parse().ok());
         Ok(model.map_or(Ok(()), |model| resources.check_model(model))?)
     }
 
     /// Returns whether the model is chosen by a comparison on validation nodes.
     pub fn compares_models(&self, dataset: &Dataset) -> bool {
-        let is_open = self
-            .given("model")
-            .is_none_or(|model| model.as_str().is_some_and(|name| name.parse().ok() == Some(Model::Auto)));
+        let is_open = self.text("model").is_none_or(|name| name.parse().ok() == Some(Model::Auto));
         is_open && supergat::compares_models(dataset)
     }
 
     /// Returns the options for loading the dataset.
     pub fn load_options(&self) -> Result<LoadOptions> {
-        let split = self.given("split").and_then(Value::as_str).map_or(Ok(SplitChoice::default()), str::parse)?;
-        let node_order = self.given(NODE_ORDER).and_then(Value::as_str);
-        let node_order = node_order.map_or(Ok(NodeOrderChoice::default()), str::parse)?;
+        let split = self.text("split").map_or(Ok(SplitChoice::default()), str::parse)?;
+        let node_order = self.text(NODE_ORDER).map_or(Ok(NodeOrderChoice::default()), str::parse)?;
         Ok(LoadOptions { node_order, ..load_options(split, &self.reading())? })
     }
 
@@ -118,26 +115,24 @@ impl Choices {
 
     /// Returns the given options for reading the dataset.
     fn reading(&self) -> Values {
-        let keys = KEYS.iter().filter(|key| key.reads_dataset());
+        self.given_of(Key::reads_dataset)
+    }
+
+    /// Returns the given values of some keys.
+    fn given_of(&self, is_wanted: impl Fn(&Key) -> bool) -> Values {
+        let keys = KEYS.iter().filter(|key| is_wanted(key));
         keys.filter_map(|key| Some((key.name, self.given(key.name)?.clone()))).collect()
     }
 
     /// Returns the weights of classes in training.
     pub fn class_weight(&self) -> ClassWeight {
-        let text = self.given("class_weight").and_then(Value::as_str);
         // It was checked before.
-        text.and_then(|text| text.parse().ok()).unwrap_or_default()
-    }
-
-    /// Returns the given options for probabilities and decisions.
-    fn decisions(&self) -> Values {
-        let keys = KEYS.iter().filter(|key| key.heading == DECISIONS);
-        keys.filter_map(|key| Some((key.name, self.given(key.name)?.clone()))).collect()
+        self.text("class_weight").and_then(|text| text.parse().ok()).unwrap_or_default()
     }
 
     /// Chooses model and settings for a dataset. `builder` has the resources and the observer of a comparison.
     pub fn choose(&self, dataset: &Dataset, mut builder: ClassifierBuilder<'_>) -> Result<Choice> {
-        if let Some(model) = self.given("model").and_then(Value::as_str) {
+        if let Some(model) = self.text("model") {
             builder = builder.model(model);
         }
         for values in self.file.iter().map(|(_, values)| values).chain([&self.options]) {
@@ -155,10 +150,10 @@ impl Choices {
                 }
             }
         }
-        if let Some(select) = self.given("select").and_then(Value::as_str).and_then(|text| text.parse().ok()) {
+        if let Some(select) = self.text("select").and_then(|text| text.parse().ok()) {
             builder = builder.select(select);
         }
-        if let Some(class) = self.given("positive").and_then(Value::as_str) {
+        if let Some(class) = self.text("positive") {
             builder = builder.positive(class);
         }
         Ok(builder.choose(dataset)?)
@@ -175,7 +170,7 @@ impl Choices {
             seeds: whole("seeds", 1),
             settings: choice.settings,
             reading: self.reading(),
-            decisions: self.decisions(),
+            decisions: self.given_of(|key| key.heading == DECISIONS),
         })
     }
 
@@ -211,6 +206,10 @@ impl Choices {
     /// Returns the names of given options that the chosen model does not read.
     pub fn unread(&self, choice: &Choice) -> Vec<&'static str> {
         choice.unused.iter().copied().filter(|name| self.options.contains_key(name)).collect()
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.given(name)?.as_str()
     }
 
     fn given(&self, name: &str) -> Option<&Value> {

@@ -12,7 +12,7 @@ use progress::SweepProgress;
 use std::path::Path;
 use supergat_select::sweep::{Job, ResultsFile, SweepOutcome, run_task_sweep};
 use supergat_train::Resources;
-use supergat_train::task::{NodeClassification, Task};
+use supergat_train::task::Task;
 
 /// Returns what the runs of a sweep may use. Fails if the device cannot be used.
 pub fn resources(args: &SweepArgs) -> Result<Resources> {
@@ -58,26 +58,15 @@ pub fn study_of_tasks(
     let mut all = SweepOutcome::default();
     for (task, jobs) in tasks {
         if !all.interrupted && !jobs.is_empty() {
-            all = all.and(sweep_task(task, jobs, &mut results, resources, quiet, &interrupt)?);
+            all = all.and(sweep(task, jobs, &mut results, resources, quiet, &interrupt)?);
         }
     }
     note(&told(&all, path));
     Ok((results, all))
 }
 
-/// Runs the node classification jobs that are not in a results file, with progress.
-pub fn sweep(
-    jobs: Vec<Job>,
-    results: &mut ResultsFile,
-    resources: Resources,
-    quiet: bool,
-    interrupt: &Interrupt,
-) -> Result<SweepOutcome> {
-    sweep_task(&NodeClassification, jobs, results, resources, quiet, interrupt)
-}
-
 /// Runs the jobs of a task that are not in a results file, with progress.
-fn sweep_task(
+pub fn sweep(
     task: &dyn Task,
     jobs: Vec<Job>,
     results: &mut ResultsFile,

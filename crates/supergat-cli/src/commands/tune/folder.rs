@@ -95,17 +95,13 @@ impl TuneFolder {
             model: resolved.settings.model.to_string(),
             metric: self.metric,
             trials: trials.len(),
-            hopeless: trials.iter().filter(|trial| self.is_hopeless(trial, resolved)).count(),
+            hopeless: trials.iter().filter(|trial| !trial.is_complete(resolved.seeds as usize)).count(),
             pruned: self.pruning.then(|| trials.iter().filter(|trial| trial.pruned.is_some()).count()),
             start: trials.first().map(Trial::mean_of_all),
             best,
             interrupted: tuned.interrupted,
             folder: self.path.display().to_string(),
         })
-    }
-
-    fn is_hopeless(&self, trial: &Trial, resolved: &Resolved) -> bool {
-        !trial.is_complete(resolved.seeds as usize)
     }
 
     /// Returns the searched values of a trial as JSON, without those that its model does not use.

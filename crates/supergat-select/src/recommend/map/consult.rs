@@ -32,27 +32,6 @@ use supergat_numerics::homophily::Degree;
 /// Smallest confidence of a clear recommendation; below it is a close call.
 const CLEAR: f64 = 0.7;
 
-/// Another model and the probability of its advantage.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Alternative {
-    /// The model.
-    pub model: ModelKind,
-    /// Possible advantage of the model.
-    pub claim: Claim,
-    /// Probability of the advantage, from 0 to 1.
-    pub chance: f64,
-}
-
-/// Possible advantage of another model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Claim {
-    /// It may be more accurate.
-    Better,
-    /// It may be as accurate at a lower cost.
-    AsWell,
-}
-
 /// Recommended model for a graph, with confidence and reasons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MapAnswer {
@@ -63,7 +42,7 @@ pub struct MapAnswer {
     /// Whether the recommendation is a close call.
     pub close_call: bool,
     /// Other models of the map, the most probable first.
-    pub alternatives: Vec<Alternative>,
+    pub alternatives: Vec<ModelKind>,
     /// Shares of the votes for each form, the largest first.
     pub forms: Vec<Share>,
     /// Average degree.
@@ -171,20 +150,17 @@ fn chance(model: ModelKind, [gat_any, supergat_any, sd, mx]: &[f64; 4]) -> f64 {
     }
 }
 
-/// Returns the other models, the most probable first.
-fn alternatives(model: ModelKind, shares: &[f64; 4]) -> Vec<Alternative> {
+/// Returns the other models, the most probable first: to be better, or for GAT to be as good at a lower cost.
+fn alternatives(model: ModelKind, shares: &[f64; 4]) -> Vec<ModelKind> {
     let [gat, sd, mx] = [PreferredForm::GatAny, PreferredForm::Sd, PreferredForm::Mx].map(|form| model_for(form, 0.0));
-    let of = |other: ModelKind| {
-        let (claim, chance) = match other {
-            other if other == gat => (Claim::AsWell, shares[0]),
-            // Without the share in which gat-go is as good.
-            other if model == gat => (Claim::Better, chance(other, shares) - shares[0]),
-            other => (Claim::Better, shares[if other == sd { 2 } else { 3 }]),
-        };
-        Alternative { model: other, claim, chance }
+    let chance = |other: ModelKind| match other {
+        other if other == gat => shares[0],
+        // Without the share in which gat-go is as good.
+        other if model == gat => chance(other, shares) - shares[0],
+        other => shares[if other == sd { 2 } else { 3 }],
     };
-    let mut all: Vec<Alternative> = [gat, sd, mx].into_iter().filter(|other| *other != model).map(of).collect();
-    all.sort_by(|a, b| b.chance.total_cmp(&a.chance));
+    let mut all: Vec<ModelKind> = [gat, sd, mx].into_iter().filter(|other| *other != model).collect();
+    all.sort_by(|a, b| chance(*b).total_cmp(&chance(*a)));
     all
 }
 
@@ -214,9 +190,7 @@ mod tests {
             let total: f64 = answer.forms.iter().map(|share| share.share).sum();
             assert!((total - 1.0).abs() < 1e-9);
             assert!(answer.forms.is_sorted_by(|a, b| a.share >= b.share) && answer.alternatives.len() == 2);
-            let better = answer.alternatives.iter().filter(|other| other.claim == Claim::Better);
-            let most = better.map(|other| other.chance).fold(0.0, f64::max);
-            assert!(answer.confidence.unwrap() + most <= 1.0 + 1e-9, "{answer:?}");
+            assert!(!answer.alternatives.contains(&answer.recommendation), "{answer:?}");
         }
     }
 

@@ -30,7 +30,7 @@ mod reasons;
 mod squares;
 mod vote;
 
-pub use consult::{Alternative, Claim, MapAnswer, consult};
+pub use consult::{MapAnswer, consult};
 pub use figure::{Square, figure, plane};
 pub use homophily::{HomophilyEstimate, Source};
 pub use labelled::{Known, Unknown};

@@ -43,7 +43,7 @@ pub(super) fn of_map(map: MapAnswer, reason: String, left_out: Vec<LeftOut>) -> 
         settings: None,
         confidence: None,
         close_call: map.close_call,
-        alternatives: map.alternatives.iter().map(|other| other.model).collect(),
+        alternatives: map.alternatives.clone(),
         notes: not_compared(&left_out).into_iter().collect(),
         left_out,
         measured: None,

@@ -76,7 +76,6 @@ pub use plan::{FamilyPlan, RungPlan, SearchCut, ThoroughPlan};
 pub use planning::{Limit, ThoroughQuestion, plan};
 pub use run::{ThoroughEvent, ThoroughOutcome, run};
 pub use splits::SplitPlan;
-pub use trials::Trial;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! Tests of whole comparisons on generated graphs.
 
+use super::trials::Trial;
 use super::*;
 use crate::recommend::families::Family;
 use crate::recommend::metric::MetricChoice;

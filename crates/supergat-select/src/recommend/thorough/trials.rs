@@ -6,25 +6,15 @@ use crate::recommend::metric::MetricChoice;
 use crate::tune::Space;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{ModelKind, Norm, Residual};
-use supergat_data::ClassWeight;
 use supergat_train::settings::Settings;
 
 /// Settings of a trial, and how classes count in its loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Trial {
-    /// Number of the trial in its family, from 0.
-    pub number: usize,
+pub(super) struct Trial {
     /// Model and hyperparameters.
-    pub settings: Settings,
+    pub(super) settings: Settings,
     /// Whether all classes count the same in the loss.
-    pub balanced: bool,
-}
-
-impl Trial {
-    /// Returns the weights of the classes.
-    pub fn class_weight(&self) -> ClassWeight {
-        if self.balanced { ClassWeight::Balanced } else { ClassWeight::None }
-    }
+    pub(super) balanced: bool,
 }
 
 /// Everything that determines trials, apart from their family and number.
@@ -55,7 +45,7 @@ impl Family {
             _ => random(&space(kind, is_deep), &base, context.seed, number),
         };
         let balanced = context.class_weights && kind.is_network() && number / 2 % 2 == 1;
-        Trial { number, settings, balanced }
+        Trial { settings, balanced }
     }
 
     /// Returns the settings that random ones are drawn around: the published ones of the dataset or the general ones, or
