@@ -128,7 +128,6 @@ impl<D: Device> Prepared<D> {
         config: TrainConfig,
     ) -> Result<Self> {
         device.supports(&architecture)?;
-        architecture.model.form().map_or(Ok(()), |form| device.supports_form(form))?;
         let internal = examples.iter().map(D::Example::internal).collect::<Result<Vec<_>>>()?;
         let numbered = examples.iter().zip(&internal).map(|(given, internal)| internal.as_ref().unwrap_or(given));
         let place = |example| device.place(example, &architecture, loss);

@@ -6,7 +6,7 @@ use crate::launch::{Cuda, grid, launch};
 use crate::memory::address;
 use cudarc::driver::DeviceRepr;
 use supergat_core::Result;
-use supergat_core::device::{Adam, ParameterMemory};
+use supergat_core::device::{Adam, Optimiser, ParameterMemory};
 
 const ADAM: Source = Source { name: "adam", text: include_str!("../kernels/adam.cu") };
 
@@ -38,30 +38,33 @@ struct Batch {
 // SAFETY: numbers without padding, in the layout that the kernel declares.
 unsafe impl DeviceRepr for Batch {}
 
-/// Updates parameters by one step.
-pub(crate) fn adam<'a>(
-    cuda: &Cuda,
-    adam: Adam,
-    clock: &Clock,
-    parameters: impl Iterator<Item = ParameterMemory<'a, Cuda>>,
-) -> Result<()> {
-    let (mut batch, mut blocks) = (Batch::default(), 0);
-    for ParameterMemory { value, gradient, moments: [m, v], len } in parameters.filter(|parameter| parameter.len > 0) {
-        if batch.count as usize == BATCH {
-            launch_batch(cuda, adam, clock, &batch, blocks)?;
-            (batch, blocks) = (Batch::default(), 0);
+impl Optimiser for Cuda {
+    fn adam<'a>(
+        &self,
+        adam: Adam,
+        clock: &Clock,
+        parameters: impl Iterator<Item = ParameterMemory<'a, Self>>,
+    ) -> Result<()> {
+        let (mut batch, mut blocks) = (Batch::default(), 0);
+        for ParameterMemory { value, gradient, moments: [m, v], len } in
+            parameters.filter(|parameter| parameter.len > 0)
+        {
+            if batch.count as usize == BATCH {
+                launch_batch(self, adam, clock, &batch, blocks)?;
+                (batch, blocks) = (Batch::default(), 0);
+            }
+            batch.parameters[batch.count as usize] = Memory {
+                value: address(&value.0),
+                gradient: address(&gradient.0),
+                moments: [address(&m.0), address(&v.0)],
+                length: len as u64,
+                first_block: blocks as u64,
+            };
+            batch.count += 1;
+            blocks += len.div_ceil(PER_BLOCK);
         }
-        batch.parameters[batch.count as usize] = Memory {
-            value: address(&value.0),
-            gradient: address(&gradient.0),
-            moments: [address(&m.0), address(&v.0)],
-            length: len as u64,
-            first_block: blocks as u64,
-        };
-        batch.count += 1;
-        blocks += len.div_ceil(PER_BLOCK);
+        if batch.count > 0 { launch_batch(self, adam, clock, &batch, blocks) } else { Ok(()) }
     }
-    if batch.count > 0 { launch_batch(cuda, adam, clock, &batch, blocks) } else { Ok(()) }
 }
 
 fn launch_batch(cuda: &Cuda, adam: Adam, clock: &Clock, batch: &Batch, blocks: usize) -> Result<()> {

@@ -9,11 +9,13 @@ use crate::edges::{self, Terms};
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::{Bits, Numbers, address, address_of, keep};
 use crate::problem::Problem;
+use crate::scratch::Scratch;
 use crate::teams::{
     Defines, THREADS, defines, layout_defines, light_blocks, representative_defines, representative_v2_defines,
     teams_per_block,
 };
-use supergat_core::device::{Attention, AttentionV2, Mask};
+use crate::{backward, report, top_k};
+use supergat_core::device::{Attention, AttentionGradient, AttentionPasses, Place, ProjectedGradient, Supervision};
 use supergat_core::{Form, HeadLayout, Result};
 
 const SCORES: Source = Source {
@@ -28,127 +30,130 @@ const FORWARD: Source = Source {
         include_str!("../kernels/attention_forward.cu")
     ),
 };
-/// Inputs of attention of any form.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Inputs<'a> {
-    pub(crate) form: Form,
-    pub(crate) layout: HeadLayout,
-    pub(crate) slope: f64,
-    /// Projected features; GATv2 has a row per node as source, followed by its row as target.
-    pub(crate) z: &'a Numbers,
-    /// `a_source . z_j` of each node; `None` for GATv2.
-    pub(crate) source_score: Option<&'a Numbers>,
-    /// The vectors `a` of GATv2, of which its scores are made; `None` for other forms.
-    pub(crate) vectors: Option<&'a Numbers>,
-    pub(crate) keep: Option<Mask<'a, Cuda>>,
-    pub(crate) chosen: Option<&'a Bits>,
-    pub(crate) edge_vectors: Option<&'a Numbers>,
-}
-
-impl<'a> From<Attention<'a, Cuda>> for Inputs<'a> {
-    fn from(attention: Attention<'a, Cuda>) -> Self {
-        let Attention { form, layout, slope, z, source_score, keep, chosen, edge_vectors } = attention;
-        let source_score = Some(source_score);
-        Self { form, layout, slope, z, source_score, vectors: None, keep, chosen, edge_vectors }
-    }
-}
-
-impl<'a> From<AttentionV2<'a, Cuda>> for Inputs<'a> {
-    fn from(attention: AttentionV2<'a, Cuda>) -> Self {
-        let AttentionV2 { layout, slope, z, vectors, keep, edge_vectors } = attention;
-        let vectors = Some(vectors);
-        Self { form: Form::V2, layout, slope, z, source_score: None, vectors, keep, chosen: None, edge_vectors }
-    }
-}
-
-/// Writes `a_target . z_i` to the state and `a_source . z_i` to `source_score`.
-pub(crate) fn attention_scores(
-    cuda: &Cuda,
-    problem: &Problem,
-    layout: HeadLayout,
-    z: &Numbers,
-    vectors: &Numbers,
-    state: &mut Numbers,
-    source_score: &mut Numbers,
-) -> Result<()> {
-    let nodes = problem.nodes as u32;
-    if nodes == 0 {
-        return Ok(());
-    }
-    launch!(
-        cuda,
-        &SCORES,
-        &layout_defines(layout, Form::Go, 32),
-        "attention_scores",
-        grid(problem.nodes.div_ceil(teams_per_block(layout)), THREADS),
-        &nodes,
-        &z.0,
-        &vectors.0,
-        &mut state.0,
-        &mut source_score.0
-    )
-}
-
-/// Computes attention and completes the state. With `messages`, a matrix and the place of the weighted sums of edge
-/// features, adds the product of both.
-pub(crate) fn attention_forward(
-    cuda: &Cuda,
-    problem: &Problem,
-    attention: Inputs<'_>,
-    state: &mut Numbers,
-    sums: &mut Numbers,
-    messages: Option<(&Numbers, &mut Numbers)>,
-) -> Result<()> {
-    let nodes = problem.nodes as u32;
-    if nodes == 0 {
-        return Ok(());
-    }
-    let layout = attention.layout;
-    let mut defines = defines(problem, layout, attention.form);
-    defines.extend([("DROPS", attention.keep.is_some().into()), ("CHOOSES", attention.chosen.is_some().into())]);
-    let (keep, keep_scale) = keep(attention.keep.map(|mask| (mask.keep, mask.dropout.scale())));
-    let chosen = attention.chosen.map_or(0, |chosen| address(&chosen.0));
-    let (source_score, vectors) = (address_of(attention.source_score), address_of(attention.vectors));
-    let slope = attention.slope as f32;
-    let heavy = &problem.attention.heavy_targets;
-    let (heavy_count, heavy_blocks) = (heavy.count as u32, heavy.blocks(cuda));
-    let blocks = heavy_blocks as usize + light_blocks(problem, layout);
-    let mut pass = |defines: &Defines, edges: Option<&edges::Arguments>| {
+impl AttentionPasses for Cuda {
+    fn attention_scores(
+        &self,
+        problem: &Problem,
+        layout: HeadLayout,
+        z: &Numbers,
+        vectors: &Numbers,
+        state: &mut Numbers,
+        source_score: &mut Numbers,
+    ) -> Result<()> {
+        let nodes = problem.nodes as u32;
+        if nodes == 0 {
+            return Ok(());
+        }
         launch!(
-            cuda,
-            &FORWARD,
-            defines,
-            "attention_forward",
-            grid(blocks, THREADS),
+            self,
+            &SCORES,
+            &layout_defines(layout, Form::Go, 32),
+            "attention_scores",
+            grid(problem.nodes.div_ceil(teams_per_block(layout)), THREADS),
             &nodes,
-            &problem.incoming.offsets,
-            &problem.incoming.nodes,
-            &heavy.nodes,
-            &heavy_count,
-            &heavy_blocks,
-            &problem.attention.most_edges,
-            &attention.z.0,
-            &source_score,
-            &vectors,
-            &keep,
-            &keep_scale,
-            &chosen,
-            &slope,
+            &z.0,
+            &vectors.0,
             &mut state.0,
-            &mut sums.0;
-            edges
+            &mut source_score.0
         )
-    };
-    let Some(mut terms) = Terms::new(problem, attention.edge_vectors, messages.is_some()) else {
-        return pass(&defines, None);
-    };
-    if let Some((matrix, feature_sums)) = &messages {
-        (terms.arguments.matrix, terms.arguments.sums) = (address(&matrix.0), address(&feature_sums.0));
     }
-    for (of_edges, arguments) in terms.launches(layout, messages.is_none()) {
-        pass(&[defines.clone(), of_edges].concat(), Some(&arguments))?;
+
+    fn attention_forward(
+        &self,
+        problem: &Problem,
+        attention: Attention<'_, Self>,
+        state: &mut Numbers,
+        sums: &mut Numbers,
+        messages: Option<(&Numbers, &mut Numbers)>,
+    ) -> Result<()> {
+        let nodes = problem.nodes as u32;
+        if nodes == 0 {
+            return Ok(());
+        }
+        let layout = attention.layout;
+        let mut defines = defines(problem, layout, attention.form);
+        defines.extend([("DROPS", attention.keep.is_some().into()), ("CHOOSES", attention.chosen.is_some().into())]);
+        let (keep, keep_scale) = keep(attention.keep.map(|mask| (mask.keep, mask.dropout.scale())));
+        let chosen = attention.chosen.map_or(0, |chosen| address(&chosen.0));
+        let vectors = address_of(attention.vectors);
+        let slope = attention.slope as f32;
+        let heavy = &problem.attention.heavy_targets;
+        let (heavy_count, heavy_blocks) = (heavy.count as u32, heavy.blocks(self));
+        let blocks = heavy_blocks as usize + light_blocks(problem, layout);
+        let mut pass = |defines: &Defines, edges: Option<&edges::Arguments>| {
+            launch!(
+                self,
+                &FORWARD,
+                defines,
+                "attention_forward",
+                grid(blocks, THREADS),
+                &nodes,
+                &problem.incoming.offsets,
+                &problem.incoming.nodes,
+                &heavy.nodes,
+                &heavy_count,
+                &heavy_blocks,
+                &problem.attention.most_edges,
+                &attention.z.0,
+                &attention.source_score.0,
+                &vectors,
+                &keep,
+                &keep_scale,
+                &chosen,
+                &slope,
+                &mut state.0,
+                &mut sums.0;
+                edges
+            )
+        };
+        let Some(mut terms) = Terms::new(problem, attention.edge_vectors, messages.is_some()) else {
+            return pass(&defines, None);
+        };
+        if let Some((matrix, feature_sums)) = &messages {
+            (terms.arguments.matrix, terms.arguments.sums) = (address(&matrix.0), address(&feature_sums.0));
+        }
+        for (of_edges, arguments) in terms.launches(layout, messages.is_none()) {
+            pass(&[defines.clone(), of_edges].concat(), Some(&arguments))?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn choose_top_k(
+        &self,
+        problem: &Problem,
+        attention: Attention<'_, Self>,
+        state: &Numbers,
+        chosen: &mut Bits,
+    ) -> Result<()> {
+        top_k::choose_top_k(self, problem, attention, state, chosen)
+    }
+
+    fn attention_backward(
+        &self,
+        problem: &Problem,
+        attention: Attention<'_, Self>,
+        supervision: Supervision<'_, Self>,
+        from: AttentionGradient<'_, Self>,
+        scratch: &mut Scratch,
+        to: ProjectedGradient<'_, Self>,
+        record: Place<'_, Self>,
+    ) -> Result<()> {
+        backward::attention_backward(self, problem, attention, supervision, from, scratch, to, record)
+    }
+
+    fn edge_values(&self, problem: &Problem, attention: Attention<'_, Self>, state: &Numbers) -> Result<[Vec<f32>; 2]> {
+        report::edge_values(self, problem, attention, state)
+    }
+
+    fn pair_logits(
+        &self,
+        problem: &Problem,
+        attention: Attention<'_, Self>,
+        state: &Numbers,
+        pairs: &[[u32; 2]],
+    ) -> Result<Vec<f32>> {
+        report::pair_logits(self, problem, attention, state, pairs)
+    }
 }
 
 /// Sources for the test of compilation.

@@ -1,6 +1,5 @@
 //! Gradient of attention, of the edge loss and of the margin losses.
 
-use crate::attention::Inputs;
 use crate::compile::{Source, Variant};
 use crate::edges::{self, Terms};
 use crate::launch::{Cuda, grid, launch};
@@ -9,7 +8,7 @@ use crate::problem::Problem;
 use crate::scratch::Scratch;
 use crate::teams::{self, Defines, THREADS};
 use crate::{margin, record};
-use supergat_core::device::{Attention, AttentionGradient, AttentionV2, Place, ProjectedGradient, Supervision};
+use supergat_core::device::{Attention, AttentionGradient, Place, ProjectedGradient, Supervision};
 use supergat_core::{Form, Result};
 
 const BACKWARD: Source = Source {
@@ -45,7 +44,7 @@ pub(crate) fn attention_backward(
     record: Place<'_, Cuda>,
 ) -> Result<()> {
     let place = place(&record);
-    backward(cuda, problem, attention.into(), supervision, from, scratch, &mut to, place)?;
+    backward(cuda, problem, attention, supervision, from, scratch, &mut to, place)?;
     match (supervision, problem.supervision.margins()) {
         (Supervision::Margins { clock, layer }, Some(plan)) if problem.nodes > 0 => {
             let (clock, memory) = ((clock, layer), &scratch.attention);
@@ -53,22 +52,6 @@ pub(crate) fn attention_backward(
         }
         _ => Ok(()),
     }
-}
-
-/// Computes the gradients of the projected features and of the vectors of GATv2, and adds the edge loss to the record.
-#[allow(clippy::too_many_arguments)]
-pub(crate) fn attention_v2_backward(
-    cuda: &Cuda,
-    problem: &Problem,
-    attention: AttentionV2<'_, Cuda>,
-    supervision: Supervision<'_, Cuda>,
-    from: AttentionGradient<'_, Cuda>,
-    scratch: &mut Scratch,
-    mut to: ProjectedGradient<'_, Cuda>,
-    record: Place<'_, Cuda>,
-) -> Result<()> {
-    let from = AttentionGradient { vectors: Some(attention.vectors), ..from };
-    backward(cuda, problem, attention.into(), supervision, from, scratch, &mut to, place(&record))
 }
 
 /// Returns the address of the loss on attention of an example.
@@ -81,7 +64,7 @@ fn place(record: &Place<'_, Cuda>) -> u64 {
 fn backward(
     cuda: &Cuda,
     problem: &Problem,
-    attention: Inputs<'_>,
+    attention: Attention<'_, Cuda>,
     supervision: Supervision<'_, Cuda>,
     from: AttentionGradient<'_, Cuda>,
     scratch: &Scratch,
@@ -115,7 +98,7 @@ fn backward(
     let (keep, keep_scale) = keep(attention.keep.map(|mask| (mask.keep, mask.dropout.scale())));
     let chosen = attention.chosen.map_or(0, |chosen| address(&chosen.0));
     let slope = attention.slope as f32;
-    let (source_score, vectors) = (address_of(attention.source_score), address_of(from.vectors));
+    let vectors = address_of(attention.vectors);
     let d_vectors = address_of(to.vectors.as_deref());
     let heavy = problem.attention.heavy();
     let (heavy_count, heavy_blocks) = (heavy.count as u32, heavy.blocks(cuda));
@@ -140,7 +123,7 @@ fn backward(
             &heavy_blocks,
             &problem.attention.most_edges,
             &attention.z.0,
-            &source_score,
+            &attention.source_score.0,
             &from.state.0,
             &from.sums.0,
             &keep,

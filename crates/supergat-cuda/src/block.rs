@@ -13,7 +13,8 @@ use crate::problem::sparse::lanes;
 use crate::scratch::Scratch;
 use cudarc::driver::{DeviceRepr, LaunchConfig};
 use supergat_core::device::{
-    Block, BlockGradient, BlockGradients, BlockInput, BlockOutput, FromAbove, OutputGradient, Shortcut, SumsGradient,
+    Block, BlockGradient, BlockGradients, BlockInput, BlockOutput, FromAbove, HiddenBlocks, OutputGradient, Shortcut,
+    SumsGradient,
 };
 use supergat_core::{Norm, Result};
 
@@ -50,13 +51,218 @@ impl Added {
     }
 }
 
-/// Returns the length of the statistics of a norm.
-pub(crate) fn statistics(cuda: &Cuda, block: Block, nodes: usize) -> usize {
-    let stride = block.layout.stride();
-    match block.norm {
-        Norm::None => 0,
-        Norm::Layer => nodes,
-        Norm::Batch => (2 + output::most_blocks(cuda)) * stride + output::tickets(stride),
+impl HiddenBlocks for Cuda {
+    fn norm_statistics(&self, block: Block, nodes: usize) -> usize {
+        let stride = block.layout.stride();
+        match block.norm {
+            Norm::None => 0,
+            Norm::Layer => nodes,
+            Norm::Batch => (2 + output::most_blocks(self)) * stride + output::tickets(stride),
+        }
+    }
+
+    fn block_forward(
+        &self,
+        problem: &Problem,
+        block: Block,
+        from: BlockInput<'_, Self>,
+        to: BlockOutput<'_, Self>,
+    ) -> Result<()> {
+        let stride = block.layout.stride();
+        let count = problem.nodes * stride / 4;
+        if count == 0 {
+            return Ok(());
+        }
+        let (numbers, nodes, quads) = (count as u64, problem.nodes as u32, (stride / 4) as u32);
+        let (added, activation) = (Added::new(from.shortcut), number(Some(block.activation)));
+        let Some(norm) = from.norm else {
+            return sum(self, count, quads, activation, added, from, to.output);
+        };
+        let normalised = address_if(to.normalised, to.normalised.0.len() >= problem.nodes * stride);
+        let shape = Shape::new(problem.nodes, block.layout);
+        if block.norm == Norm::Layer {
+            let lanes = lanes(quads);
+            return launch!(
+                self,
+                &BLOCK,
+                &[],
+                "layer_forward",
+                grid((problem.nodes * lanes as usize).div_ceil(256), 256),
+                &shape,
+                &lanes,
+                &activation,
+                &added,
+                &from.sums.0,
+                &from.bias.0,
+                &norm.weight.0,
+                &norm.bias.0,
+                &normalised,
+                &to.statistics.0,
+                &to.output.0
+            );
+        }
+        let own = Statistics::new(self, block, to.statistics);
+        let ([mean, variance], used) = match norm.running {
+            Some(running) => {
+                sum(self, count, quads, 0, added, from, to.output)?;
+                (running.map(|numbers| address(&numbers.0)), own.mean)
+            }
+            None => {
+                let config = column_grid(self, problem.nodes, quads as usize);
+                launch!(
+                    self,
+                    &BLOCK,
+                    &[],
+                    "batch_mean",
+                    config,
+                    &nodes,
+                    &quads,
+                    &added,
+                    &from.sums.0,
+                    &from.bias.0,
+                    &to.output.0,
+                    &own.partial,
+                    &own.tickets,
+                    &own.mean
+                )?;
+                launch!(
+                    self,
+                    &BLOCK,
+                    &[],
+                    "batch_variance",
+                    config,
+                    &nodes,
+                    &quads,
+                    &to.output.0,
+                    &own.mean,
+                    &own.partial,
+                    &own.tickets,
+                    &own.variance
+                )?;
+                ([own.mean, own.variance], 0)
+            }
+        };
+        launch!(
+            self,
+            &BLOCK,
+            &[],
+            "batch_forward",
+            places(self, count),
+            &numbers,
+            &quads,
+            &activation,
+            &mean,
+            &variance,
+            &norm.weight.0,
+            &norm.bias.0,
+            &normalised,
+            &to.output.0,
+            &used
+        )
+    }
+
+    fn block_backward(
+        &self,
+        problem: &Problem,
+        block: Block,
+        from: BlockGradient<'_, Self>,
+        scratch: &mut Scratch,
+        to: BlockGradients<'_, Self>,
+    ) -> Result<()> {
+        let Block { layout, activation, .. } = block;
+        let (Some(weight), Some([d_weight, d_bias])) = (from.weight, to.norm) else {
+            let above = FromAbove::Concat(from.mask);
+            let sums_gradient = SumsGradient { sums: to.sums, state: to.state, bias: to.bias };
+            let from = OutputGradient { above, sums: from.sums, output: from.output };
+            return output::activation_backward(self, problem, layout, Some(activation), from, scratch, sums_gradient);
+        };
+        let count = problem.nodes * layout.stride() / 4;
+        if count == 0 {
+            return Ok(());
+        }
+        let (numbers, nodes, quads) = (count as u64, problem.nodes as u32, (layout.stride() / 4) as u32);
+        let activation = number(Some(activation));
+        let (keep, scale) = keep(from.mask.map(|mask| (mask.keep, mask.dropout.scale())));
+        launch!(
+            self,
+            &BLOCK,
+            &[],
+            "norm_sums",
+            column_grid(self, problem.nodes, quads as usize),
+            &nodes,
+            &quads,
+            &activation,
+            &keep,
+            &scale,
+            &from.output.0,
+            &from.normalised.0,
+            &to.sums.0,
+            &scratch.partial,
+            &scratch.tickets,
+            &d_weight.0,
+            &d_bias.0
+        )?;
+        if block.norm == Norm::Layer {
+            let (lanes, shape) = (lanes(quads), Shape::new(problem.nodes, layout));
+            launch!(
+                self,
+                &BLOCK,
+                &[],
+                "layer_backward",
+                grid((problem.nodes * lanes as usize).div_ceil(256), 256),
+                &shape,
+                &lanes,
+                &weight.0,
+                &from.normalised.0,
+                &from.statistics.0,
+                &to.sums.0
+            )?;
+        } else {
+            let own = Statistics::new(self, block, from.statistics);
+            let share = if from.of_nodes { 1.0 / problem.nodes as f32 } else { 0.0 };
+            // Running variances are unbiased ones, as in other software.
+            let unbiased = (problem.nodes as f64 / (problem.nodes.max(2) - 1) as f64) as f32;
+            let running =
+                to.running.filter(|_| from.of_nodes).map(|running| running.map(|numbers| address(&numbers.0)));
+            let [running_mean, running_variance] = running.unwrap_or_default();
+            launch!(
+                self,
+                &BLOCK,
+                &[],
+                "batch_backward",
+                places(self, count),
+                &numbers,
+                &quads,
+                &share,
+                &unbiased,
+                &weight.0,
+                &own.mean,
+                &own.variance,
+                &d_weight.0,
+                &d_bias.0,
+                &from.normalised.0,
+                &to.sums.0,
+                &running_mean,
+                &running_variance
+            )?;
+        }
+        if from.of_nodes {
+            // The mean of a column cancels its bias: the gradient is zero, and the sum would be rounding errors only.
+            self.stream().memset_zeros(&mut to.bias.0).map_err(|e| failed("clear memory", e))?;
+            return match to.state {
+                Some(state) => output::shared_term(self, problem, layout, to.sums, from.sums, address(&state.0)),
+                None => Ok(()),
+            };
+        }
+        let from = OutputGradient { above: FromAbove::Concat(None), sums: from.sums, output: from.output };
+        let to = SumsGradient { sums: to.sums, state: to.state, bias: to.bias };
+        output::activation_backward(self, problem, layout, None, from, scratch, to)
+    }
+
+    fn add_rows(&self, problem: &Problem, width: usize, rows: &Numbers, sum: &mut Numbers) -> Result<()> {
+        let count = problem.nodes * width / 4;
+        let (numbers, config) = (count as u64, places(self, count));
+        launch!(self, &BLOCK, &[], "add_rows", config, &numbers, &rows.0, &sum.0)
     }
 }
 
@@ -86,107 +292,6 @@ fn address_if(memory: &Numbers, is_used: bool) -> u64 {
     if is_used { address(&memory.0) } else { 0 }
 }
 
-/// Computes the output of a hidden block. Normalised rows are written if `normalised` has memory for them.
-pub(crate) fn forward(
-    cuda: &Cuda,
-    problem: &Problem,
-    block: Block,
-    from: BlockInput<'_, Cuda>,
-    to: BlockOutput<'_, Cuda>,
-) -> Result<()> {
-    let stride = block.layout.stride();
-    let count = problem.nodes * stride / 4;
-    if count == 0 {
-        return Ok(());
-    }
-    let (numbers, nodes, quads) = (count as u64, problem.nodes as u32, (stride / 4) as u32);
-    let (added, activation) = (Added::new(from.shortcut), number(Some(block.activation)));
-    let Some(norm) = from.norm else {
-        return sum(cuda, count, quads, activation, added, from, to.output);
-    };
-    let normalised = address_if(to.normalised, to.normalised.0.len() >= problem.nodes * stride);
-    let shape = Shape::new(problem.nodes, block.layout);
-    if block.norm == Norm::Layer {
-        let lanes = lanes(quads);
-        return launch!(
-            cuda,
-            &BLOCK,
-            &[],
-            "layer_forward",
-            grid((problem.nodes * lanes as usize).div_ceil(256), 256),
-            &shape,
-            &lanes,
-            &activation,
-            &added,
-            &from.sums.0,
-            &from.bias.0,
-            &norm.weight.0,
-            &norm.bias.0,
-            &normalised,
-            &to.statistics.0,
-            &to.output.0
-        );
-    }
-    let own = Statistics::new(cuda, block, to.statistics);
-    let ([mean, variance], used) = match norm.running {
-        Some(running) => {
-            sum(cuda, count, quads, 0, added, from, to.output)?;
-            (running.map(|numbers| address(&numbers.0)), own.mean)
-        }
-        None => {
-            let config = column_grid(cuda, problem.nodes, quads as usize);
-            launch!(
-                cuda,
-                &BLOCK,
-                &[],
-                "batch_mean",
-                config,
-                &nodes,
-                &quads,
-                &added,
-                &from.sums.0,
-                &from.bias.0,
-                &to.output.0,
-                &own.partial,
-                &own.tickets,
-                &own.mean
-            )?;
-            launch!(
-                cuda,
-                &BLOCK,
-                &[],
-                "batch_variance",
-                config,
-                &nodes,
-                &quads,
-                &to.output.0,
-                &own.mean,
-                &own.partial,
-                &own.tickets,
-                &own.variance
-            )?;
-            ([own.mean, own.variance], 0)
-        }
-    };
-    launch!(
-        cuda,
-        &BLOCK,
-        &[],
-        "batch_forward",
-        places(cuda, count),
-        &numbers,
-        &quads,
-        &activation,
-        &mean,
-        &variance,
-        &norm.weight.0,
-        &norm.bias.0,
-        &normalised,
-        &to.output.0,
-        &used
-    )
-}
-
 /// Computes the activation of sums, bias and shortcut; activation 0 is none.
 fn sum(
     cuda: &Cuda,
@@ -212,111 +317,6 @@ fn sum(
         &from.bias.0,
         &out.0
     )
-}
-
-/// Computes the gradients of a hidden block, and moves the running statistics.
-pub(crate) fn backward(
-    cuda: &Cuda,
-    problem: &Problem,
-    block: Block,
-    from: BlockGradient<'_, Cuda>,
-    scratch: &mut Scratch,
-    to: BlockGradients<'_, Cuda>,
-) -> Result<()> {
-    let Block { layout, activation, .. } = block;
-    let (Some(weight), Some([d_weight, d_bias])) = (from.weight, to.norm) else {
-        let above = FromAbove::Concat(from.mask);
-        let sums_gradient = SumsGradient { sums: to.sums, state: to.state, bias: to.bias };
-        let from = OutputGradient { above, sums: from.sums, output: from.output };
-        return output::activation_backward(cuda, problem, layout, Some(activation), from, scratch, sums_gradient);
-    };
-    let count = problem.nodes * layout.stride() / 4;
-    if count == 0 {
-        return Ok(());
-    }
-    let (numbers, nodes, quads) = (count as u64, problem.nodes as u32, (layout.stride() / 4) as u32);
-    let activation = number(Some(activation));
-    let (keep, scale) = keep(from.mask.map(|mask| (mask.keep, mask.dropout.scale())));
-    launch!(
-        cuda,
-        &BLOCK,
-        &[],
-        "norm_sums",
-        column_grid(cuda, problem.nodes, quads as usize),
-        &nodes,
-        &quads,
-        &activation,
-        &keep,
-        &scale,
-        &from.output.0,
-        &from.normalised.0,
-        &to.sums.0,
-        &scratch.partial,
-        &scratch.tickets,
-        &d_weight.0,
-        &d_bias.0
-    )?;
-    if block.norm == Norm::Layer {
-        let (lanes, shape) = (lanes(quads), Shape::new(problem.nodes, layout));
-        launch!(
-            cuda,
-            &BLOCK,
-            &[],
-            "layer_backward",
-            grid((problem.nodes * lanes as usize).div_ceil(256), 256),
-            &shape,
-            &lanes,
-            &weight.0,
-            &from.normalised.0,
-            &from.statistics.0,
-            &to.sums.0
-        )?;
-    } else {
-        let own = Statistics::new(cuda, block, from.statistics);
-        let share = if from.of_nodes { 1.0 / problem.nodes as f32 } else { 0.0 };
-        // Running variances are unbiased ones, as in other software.
-        let unbiased = (problem.nodes as f64 / (problem.nodes.max(2) - 1) as f64) as f32;
-        let running = to.running.filter(|_| from.of_nodes).map(|running| running.map(|numbers| address(&numbers.0)));
-        let [running_mean, running_variance] = running.unwrap_or_default();
-        launch!(
-            cuda,
-            &BLOCK,
-            &[],
-            "batch_backward",
-            places(cuda, count),
-            &numbers,
-            &quads,
-            &share,
-            &unbiased,
-            &weight.0,
-            &own.mean,
-            &own.variance,
-            &d_weight.0,
-            &d_bias.0,
-            &from.normalised.0,
-            &to.sums.0,
-            &running_mean,
-            &running_variance
-        )?;
-    }
-    if from.of_nodes {
-        // The mean of a column cancels its bias: the gradient is zero, and the sum would be rounding errors only.
-        cuda.stream().memset_zeros(&mut to.bias.0).map_err(|e| failed("clear memory", e))?;
-        return match to.state {
-            Some(state) => output::shared_term(cuda, problem, layout, to.sums, from.sums, address(&state.0)),
-            None => Ok(()),
-        };
-    }
-    let from = OutputGradient { above: FromAbove::Concat(None), sums: from.sums, output: from.output };
-    let to = SumsGradient { sums: to.sums, state: to.state, bias: to.bias };
-    output::activation_backward(cuda, problem, layout, None, from, scratch, to)
-}
-
-/// Computes `sum += rows` for rows of `width` numbers.
-pub(crate) fn add_rows(cuda: &Cuda, problem: &Problem, width: usize, rows: &Numbers, sum: &mut Numbers) -> Result<()> {
-    let count = problem.nodes * width / 4;
-    let (numbers, config) = (count as u64, places(cuda, count));
-    launch!(cuda, &BLOCK, &[], "add_rows", config, &numbers, &rows.0, &sum.0)
 }
 
 /// Sources for the test of compilation.

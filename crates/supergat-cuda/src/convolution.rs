@@ -11,6 +11,7 @@ use crate::problem::factors::Factors;
 use crate::problem::sparse::{Segments, lanes};
 use crate::problem::{Lists, Problem};
 use cudarc::driver::CudaSlice;
+use supergat_core::device::Convolutions;
 use supergat_core::{Convolution, Result};
 
 const CONVOLUTION: Source = Source {
@@ -18,53 +19,53 @@ const CONVOLUTION: Source = Source {
     text: concat!(include_str!("../kernels/segments.cuh"), include_str!("../kernels/convolution.cu")),
 };
 
-/// Computes the sums of a graph convolution.
-pub(crate) fn convolve(
-    cuda: &Cuda,
-    problem: &Problem,
-    convolution: Convolution,
-    width: usize,
-    z: &Numbers,
-    sums: &mut Numbers,
-) -> Result<()> {
-    let stride = convolution.halves() * width;
-    let factors = factors(problem);
-    let weights = [&factors.outer, &factors.inner];
-    let pass = Pass {
-        own: convolution != Convolution::SageRoot,
-        root: stride > width,
-        copy: false,
-        width,
-        z_stride: stride,
-        stride: width,
-    };
-    let edge_weights = factors.edge_weights.as_ref().map(|[by_incoming, _]| by_incoming);
-    aggregate(cuda, pass, &factors.incoming, &problem.incoming, weights, edge_weights, &factors.partial, z, sums)
-}
+impl Convolutions for Cuda {
+    fn convolve(
+        &self,
+        problem: &Problem,
+        convolution: Convolution,
+        width: usize,
+        z: &Numbers,
+        sums: &mut Numbers,
+    ) -> Result<()> {
+        let stride = convolution.halves() * width;
+        let factors = factors(problem);
+        let weights = [&factors.outer, &factors.inner];
+        let pass = Pass {
+            own: convolution != Convolution::SageRoot,
+            root: stride > width,
+            copy: false,
+            width,
+            z_stride: stride,
+            stride: width,
+        };
+        let edge_weights = factors.edge_weights.as_ref().map(|[by_incoming, _]| by_incoming);
+        aggregate(self, pass, &factors.incoming, &problem.incoming, weights, edge_weights, &factors.partial, z, sums)
+    }
 
-/// Computes the gradient of `z`: the sum over outgoing edges, with both factors swapped.
-pub(crate) fn convolve_backward(
-    cuda: &Cuda,
-    problem: &Problem,
-    convolution: Convolution,
-    width: usize,
-    gradient: &Numbers,
-    d_z: &mut Numbers,
-) -> Result<()> {
-    let stride = convolution.halves() * width;
-    let factors = factors(problem);
-    let weights = [&factors.inner, &factors.outer];
-    let segments = factors.outgoing.as_ref().unwrap_or(&factors.incoming);
-    let pass = Pass {
-        own: convolution != Convolution::SageRoot,
-        root: false,
-        copy: stride > width,
-        width,
-        z_stride: width,
-        stride,
-    };
-    let edge_weights = factors.edge_weights.as_ref().map(|[_, by_outgoing]| by_outgoing);
-    aggregate(cuda, pass, segments, problem.outgoing(), weights, edge_weights, &factors.partial, gradient, d_z)
+    fn convolve_backward(
+        &self,
+        problem: &Problem,
+        convolution: Convolution,
+        width: usize,
+        gradient: &Numbers,
+        d_z: &mut Numbers,
+    ) -> Result<()> {
+        let stride = convolution.halves() * width;
+        let factors = factors(problem);
+        let weights = [&factors.inner, &factors.outer];
+        let segments = factors.outgoing.as_ref().unwrap_or(&factors.incoming);
+        let pass = Pass {
+            own: convolution != Convolution::SageRoot,
+            root: false,
+            copy: stride > width,
+            width,
+            z_stride: width,
+            stride,
+        };
+        let edge_weights = factors.edge_weights.as_ref().map(|[_, by_outgoing]| by_outgoing);
+        aggregate(self, pass, segments, problem.outgoing(), weights, edge_weights, &factors.partial, gradient, d_z)
+    }
 }
 
 fn factors(problem: &Problem) -> &Factors {

@@ -18,72 +18,71 @@ use cudarc::cublas::sys::cublasOperation_t as Operation;
 use cudarc::driver::CudaSlice;
 use std::sync::PoisonError;
 use supergat_core::Result;
-use supergat_core::device::{Input, Mask};
+use supergat_core::device::{Input, Mask, Products};
 
 const DROP: Source = Source { name: "drop", text: include_str!("../kernels/drop.cu") };
 
-/// Computes `out = drop(X) W`.
-pub(crate) fn product(
-    cuda: &Cuda,
-    problem: &Problem,
-    x: Input<'_, Cuda>,
-    mask: Option<Mask<'_, Cuda>>,
-    weight: &Numbers,
-    stride: usize,
-    out: &mut Numbers,
-) -> Result<()> {
-    let mask = mask.map(|mask| (mask.keep, mask.dropout.scale::<f32>()));
-    match dense_rows(problem, &x) {
-        Err(x) => sparse::product(cuda, problem.nodes, x, mask, weight, stride, out)?,
-        Ok((rows, columns)) => {
-            let rows = dropped(cuda, problem, rows, columns, mask, true)?;
-            let (weight, rows) = (matrix(&weight.0, stride), matrix(rows, columns));
-            multiply(cuda, [stride, problem.nodes, columns], weight, rows, (&out.0, 0, 0.0))?;
+impl Products for Cuda {
+    fn product(
+        &self,
+        problem: &Problem,
+        x: Input<'_, Self>,
+        mask: Option<Mask<'_, Self>>,
+        weight: &Numbers,
+        stride: usize,
+        out: &mut Numbers,
+    ) -> Result<()> {
+        let mask = mask.map(|mask| (mask.keep, mask.dropout.scale::<f32>()));
+        match dense_rows(problem, &x) {
+            Err(x) => sparse::product(self, problem.nodes, x, mask, weight, stride, out)?,
+            Ok((rows, columns)) => {
+                let rows = dropped(self, problem, rows, columns, mask, true)?;
+                let (weight, rows) = (matrix(&weight.0, stride), matrix(rows, columns));
+                multiply(self, [stride, problem.nodes, columns], weight, rows, (&out.0, 0, 0.0))?;
+            }
         }
+        let Some((rows, classes, first)) = labels(problem, &x, stride) else { return Ok(()) };
+        let weight = Matrix { first, ..matrix(&weight.0, stride) };
+        multiply(self, [stride, problem.nodes, classes], weight, matrix(rows, classes), (&out.0, 0, 1.0))
     }
-    let Some((rows, classes, first)) = labels(problem, &x, stride) else { return Ok(()) };
-    let weight = Matrix { first, ..matrix(&weight.0, stride) };
-    multiply(cuda, [stride, problem.nodes, classes], weight, matrix(rows, classes), (&out.0, 0, 1.0))
-}
 
-/// Computes `out = drop(X)^T G`.
-#[allow(clippy::too_many_arguments)]
-pub(crate) fn weight_gradient(
-    cuda: &Cuda,
-    problem: &Problem,
-    x: Input<'_, Cuda>,
-    mask: Option<Mask<'_, Cuda>>,
-    g: &Numbers,
-    stride: usize,
-    scratch: &mut Scratch,
-    out: &mut Numbers,
-) -> Result<()> {
-    let mask = mask.map(|mask| (mask.keep, mask.dropout.scale::<f32>()));
-    match dense_rows(problem, &x) {
-        Err(x) => sparse::transposed_product(cuda, x, mask, g, stride, &mut scratch.partial, out)?,
-        Ok((rows, columns)) => {
-            let rows = dropped(cuda, problem, rows, columns, mask, false)?;
-            let sizes = [stride, columns, problem.nodes];
-            multiply(cuda, sizes, matrix(&g.0, stride), matrix(rows, columns).transposed(), (&out.0, 0, 0.0))?;
+    fn weight_gradient(
+        &self,
+        problem: &Problem,
+        x: Input<'_, Self>,
+        mask: Option<Mask<'_, Self>>,
+        g: &Numbers,
+        stride: usize,
+        scratch: &mut Scratch,
+        out: &mut Numbers,
+    ) -> Result<()> {
+        let mask = mask.map(|mask| (mask.keep, mask.dropout.scale::<f32>()));
+        match dense_rows(problem, &x) {
+            Err(x) => sparse::transposed_product(self, x, mask, g, stride, &mut scratch.partial, out)?,
+            Ok((rows, columns)) => {
+                let rows = dropped(self, problem, rows, columns, mask, false)?;
+                let sizes = [stride, columns, problem.nodes];
+                multiply(self, sizes, matrix(&g.0, stride), matrix(rows, columns).transposed(), (&out.0, 0, 0.0))?;
+            }
         }
+        let Some((rows, classes, first)) = labels(problem, &x, stride) else { return Ok(()) };
+        let (sizes, rows) = ([stride, classes, problem.nodes], matrix(rows, classes).transposed());
+        multiply(self, sizes, matrix(&g.0, stride), rows, (&out.0, first, 0.0))
     }
-    let Some((rows, classes, first)) = labels(problem, &x, stride) else { return Ok(()) };
-    let (sizes, rows) = ([stride, classes, problem.nodes], matrix(rows, classes).transposed());
-    multiply(cuda, sizes, matrix(&g.0, stride), rows, (&out.0, first, 0.0))
-}
 
-/// Computes `out = G W^T`, where W has `width` rows of `stride` numbers.
-pub(crate) fn input_gradient(
-    cuda: &Cuda,
-    problem: &Problem,
-    g: &Numbers,
-    stride: usize,
-    weight: &Numbers,
-    width: usize,
-    out: &mut Numbers,
-) -> Result<()> {
-    let sizes = [width, problem.nodes, stride];
-    multiply(cuda, sizes, matrix(&weight.0, stride).transposed(), matrix(&g.0, stride), (&out.0, 0, 0.0))
+    fn input_gradient(
+        &self,
+        problem: &Problem,
+        g: &Numbers,
+        stride: usize,
+        weight: &Numbers,
+        width: usize,
+        _scratch: &mut Scratch,
+        out: &mut Numbers,
+    ) -> Result<()> {
+        let sizes = [width, problem.nodes, stride];
+        multiply(self, sizes, matrix(&weight.0, stride).transposed(), matrix(&g.0, stride), (&out.0, 0, 0.0))
+    }
 }
 
 /// Returns the rows of a dense input without labels, and their length; sparse features otherwise, which have products of

@@ -4,7 +4,7 @@ use crate::compile::{Source, Variant};
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::Bits;
 use crate::problem::Problem;
-use supergat_core::device::Random;
+use supergat_core::device::{Masks, Random};
 use supergat_core::random::Purpose;
 use supergat_core::{Dropout, HeadLayout, Result};
 
@@ -25,33 +25,27 @@ pub(crate) fn threshold(dropout: Dropout) -> u32 {
     (65536.0 - 65536.0 / dropout.scale::<f64>()).round() as u32
 }
 
-/// Draws a mask of `bytes` bytes.
-pub(crate) fn draw_mask(
-    cuda: &Cuda,
-    random: Random<'_, Cuda>,
-    dropout: Dropout,
-    bytes: usize,
-    keep: &mut Bits,
-) -> Result<()> {
-    draw(cuda, random, dropout, [0xFF, 1], bytes, keep)
-}
+impl Masks for Cuda {
+    fn draw_mask(&self, random: Random<'_, Self>, dropout: Dropout, bytes: usize, keep: &mut Bits) -> Result<()> {
+        draw(self, random, dropout, [0xFF, 1], bytes, keep)
+    }
 
-/// Draws the mask of attention: a byte per edge and group of heads, where all lanes of a head share a bit.
-pub(crate) fn draw_head_mask(
-    cuda: &Cuda,
-    problem: &Problem,
-    random: Random<'_, Cuda>,
-    dropout: Dropout,
-    layout: HeadLayout,
-    keep: &mut Bits,
-) -> Result<()> {
-    let own_and_repeat = match layout.lane_heads {
-        1 => [0x01, 0xFF],
-        2 => [0x03, 0x55],
-        4 => [0x0F, 0x11],
-        _ => [0xFF, 1],
-    };
-    draw(cuda, random, dropout, own_and_repeat, problem.edges * layout.groups, keep)
+    fn draw_head_mask(
+        &self,
+        problem: &Problem,
+        random: Random<'_, Self>,
+        dropout: Dropout,
+        layout: HeadLayout,
+        keep: &mut Bits,
+    ) -> Result<()> {
+        let own_and_repeat = match layout.lane_heads {
+            1 => [0x01, 0xFF],
+            2 => [0x03, 0x55],
+            4 => [0x0F, 0x11],
+            _ => [0xFF, 1],
+        };
+        draw(self, random, dropout, own_and_repeat, problem.edges * layout.groups, keep)
+    }
 }
 
 fn draw(

@@ -41,7 +41,7 @@ pub(crate) fn margin_backward(
     to: &mut ProjectedGradient<'_, Cuda>,
     place: u64,
 ) -> Result<()> {
-    let (Some(vectors), Some(d_vectors)) = (from.vectors, to.vectors.as_mut()) else { return Ok(()) };
+    let (Some(vectors), Some(d_vectors)) = (attention.vectors, to.vectors.as_mut()) else { return Ok(()) };
     let Contrast { negatives_per_edge, lambda_g, margin_g, boundary, .. } = plan.contrast;
     let structure = Loss {
         purpose: Purpose::ContrastRivals,

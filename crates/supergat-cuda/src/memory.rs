@@ -1,8 +1,11 @@
 //! Memory of the GPU: numbers, bits, and copies between it and the host.
 
+use crate::clock::{CLOCK, Clock};
 use crate::error::{device_error, failed};
-use crate::launch::Cuda;
+use crate::launch::{Cuda, grid, launch};
+use crate::recording::{self, Recording};
 use cudarc::driver::{CudaSlice, DeviceRepr, DriverError, ValidAsZeroBits, sys};
+use supergat_core::device::Memory;
 use supergat_core::memory::Arena;
 use supergat_core::{Error, Result};
 
@@ -13,6 +16,56 @@ pub struct Numbers(pub(crate) CudaSlice<f32>);
 /// Bits in the memory of the GPU.
 #[derive(Debug)]
 pub struct Bits(pub(crate) CudaSlice<u8>);
+
+impl Memory for Cuda {
+    type Number = f32;
+    type Numbers = Numbers;
+    type Bits = Bits;
+    type Clock = Clock;
+    type Recording = Recording;
+
+    fn numbers(&self, len: usize, arena: &mut Arena) -> Result<Numbers> {
+        Ok(Numbers(self.zeros_in(len, arena)?))
+    }
+
+    fn bits(&self, bytes: usize, arena: &mut Arena) -> Result<Bits> {
+        Ok(Bits(self.zeros_in(bytes, arena)?))
+    }
+
+    fn upload(&self, from: &[f32], to: &mut Numbers) -> Result<()> {
+        self.write(from, &mut to.0)
+    }
+
+    fn download(&self, from: &Numbers, to: &mut [f32]) -> Result<()> {
+        self.fetch(&from.0, to)
+    }
+
+    fn download_bits(&self, from: &Bits, to: &mut [u8]) -> Result<()> {
+        self.fetch(&from.0, to)
+    }
+
+    fn copy(&self, from: &Numbers, to: &mut Numbers) -> Result<()> {
+        self.duplicate(&from.0, &mut to.0)
+    }
+
+    fn clock(&self, seed: u64) -> Result<Clock> {
+        let mut clock = Clock { data: self.uploaded(&[seed as u32, (seed >> 32) as u32, 0, 0, 0, 0, 0, 0])? };
+        self.set_step(&mut clock, 0)?;
+        Ok(clock)
+    }
+
+    fn set_step(&self, clock: &mut Clock, step: u32) -> Result<()> {
+        launch!(self, &CLOCK, &[], "set_step", grid(1, 1), &mut clock.data, &step)
+    }
+
+    fn advance(&self, clock: &mut Clock) -> Result<()> {
+        launch!(self, &CLOCK, &[], "advance", grid(1, 1), &mut clock.data)
+    }
+
+    fn replay(&self, recording: &mut Recording, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        recording::replay(self, recording, work)
+    }
+}
 
 impl Cuda {
     /// Allocates zeros; at least one, because the GPU has no empty memory.

@@ -7,7 +7,7 @@ use crate::memory::{Numbers, address, keep};
 use crate::problem::Problem;
 use crate::scratch::Scratch;
 use cudarc::driver::{DeviceRepr, LaunchConfig};
-use supergat_core::device::{FromAbove, Join, LayerWidth, Output, OutputGradient, STATE, SumsGradient};
+use supergat_core::device::{FromAbove, Join, LayerWidth, Output, OutputGradient, Outputs, STATE, SumsGradient};
 use supergat_core::{Activation, HeadLayout, Result};
 
 const OUTPUT: Source = Source {
@@ -75,71 +75,71 @@ pub(crate) fn number(activation: Option<Activation>) -> u32 {
     }
 }
 
-/// Computes the output of a layer.
-pub(crate) fn output_forward(
-    cuda: &Cuda,
-    problem: &Problem,
-    output: Output,
-    bias: &Numbers,
-    sums: &Numbers,
-    out: &mut Numbers,
-) -> Result<()> {
-    let layout = output.layout;
-    let blocks = |threads: usize| grid(threads.div_ceil(256).min(32 * cuda.multiprocessors()), 256);
-    if output.join == Join::Mean {
-        let count = problem.nodes * layout.features;
-        let [features, stride, groups, lane_heads] =
-            [layout.features, layout.stride(), layout.groups, layout.lane_heads].map(|n| n as u32);
-        let (numbers, share) = (count as u64, (1.0 / layout.heads as f64) as f32);
-        return launch!(
-            cuda,
+impl Outputs for Cuda {
+    fn output_forward(
+        &self,
+        problem: &Problem,
+        output: Output,
+        bias: &Numbers,
+        sums: &Numbers,
+        out: &mut Numbers,
+    ) -> Result<()> {
+        let layout = output.layout;
+        let blocks = |threads: usize| grid(threads.div_ceil(256).min(32 * self.multiprocessors()), 256);
+        if output.join == Join::Mean {
+            let count = problem.nodes * layout.features;
+            let [features, stride, groups, lane_heads] =
+                [layout.features, layout.stride(), layout.groups, layout.lane_heads].map(|n| n as u32);
+            let (numbers, share) = (count as u64, (1.0 / layout.heads as f64) as f32);
+            return launch!(
+                self,
+                &OUTPUT,
+                &[],
+                "mean_forward",
+                blocks(count),
+                &numbers,
+                &features,
+                &stride,
+                &groups,
+                &lane_heads,
+                &share,
+                &bias.0,
+                &sums.0,
+                &mut out.0
+            );
+        }
+        let (quads, activation) = ((layout.stride() / 4) as u32, number(activation(output)));
+        let count = problem.nodes * layout.stride() / 4;
+        let numbers = count as u64;
+        launch!(
+            self,
             &OUTPUT,
             &[],
-            "mean_forward",
+            "concat_forward",
             blocks(count),
             &numbers,
-            &features,
-            &stride,
-            &groups,
-            &lane_heads,
-            &share,
+            &quads,
+            &activation,
             &bias.0,
             &sums.0,
             &mut out.0
-        );
+        )
     }
-    let (quads, activation) = ((layout.stride() / 4) as u32, number(activation(output)));
-    let count = problem.nodes * layout.stride() / 4;
-    let numbers = count as u64;
-    launch!(
-        cuda,
-        &OUTPUT,
-        &[],
-        "concat_forward",
-        blocks(count),
-        &numbers,
-        &quads,
-        &activation,
-        &bias.0,
-        &sums.0,
-        &mut out.0
-    )
+
+    fn output_backward(
+        &self,
+        problem: &Problem,
+        output: Output,
+        from: OutputGradient<'_, Self>,
+        scratch: &mut Scratch,
+        to: SumsGradient<'_, Self>,
+    ) -> Result<()> {
+        activation_backward(self, problem, output.layout, activation(output), from, scratch, to)
+    }
 }
 
 fn activation(output: Output) -> Option<Activation> {
     (output.join == Join::ConcatElu).then_some(Activation::Elu)
-}
-
-/// Computes the gradients of the sums and of the bias, and the last slot of the state.
-pub(crate) fn output_backward(
-    cuda: &Cuda,
-    problem: &Problem,
-    output: Output,
-    from: OutputGradient<'_, Cuda>,
-    scratch: &mut Scratch,
-    to: SumsGradient<'_, Cuda>,
-) -> Result<()> {
-    activation_backward(cuda, problem, output.layout, activation(output), from, scratch, to)
 }
 
 /// Computes the gradients of the sums and of the bias, and the last slot of the state, from the gradient of an

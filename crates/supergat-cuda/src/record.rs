@@ -23,23 +23,25 @@ pub struct Record {
     examples: usize,
 }
 
-/// Creates a record for a number of examples.
-pub(crate) fn record(cuda: &Cuda, examples: usize) -> Result<Record> {
-    Ok(Record { data: cuda.zeros(examples * WIDTH)?, examples })
-}
-
-/// Waits for all work and reads the record.
-pub(crate) fn read(cuda: &Cuda, record: &Record, to: &mut Readings) -> Result<()> {
-    let mut data = vec![0.0; record.examples * WIDTH];
-    cuda.fetch(&record.data, &mut data)?;
-    to.losses.clear();
-    to.scores.clear();
-    for row in data.chunks_exact(WIDTH) {
-        to.losses.push([row[LABEL_LOSS], row[ATTENTION_LOSS]]);
-        to.scores.push([0, 1].map(|k| {
-            let count = |n: usize| row[COUNTS + 3 * k + n] as u64;
-            (row[LOSS_SUMS + k], Counts { hits: count(0), false_alarms: count(1), misses: count(2) })
-        }));
+impl Record {
+    /// Creates a record for a number of examples.
+    pub(crate) fn new(cuda: &Cuda, examples: usize) -> Result<Self> {
+        Ok(Self { data: cuda.zeros(examples * WIDTH)?, examples })
     }
-    Ok(())
+
+    /// Waits for all work and reads the record.
+    pub(crate) fn read(&self, cuda: &Cuda, to: &mut Readings) -> Result<()> {
+        let mut data = vec![0.0; self.examples * WIDTH];
+        cuda.fetch(&self.data, &mut data)?;
+        to.losses.clear();
+        to.scores.clear();
+        for row in data.chunks_exact(WIDTH) {
+            to.losses.push([row[LABEL_LOSS], row[ATTENTION_LOSS]]);
+            to.scores.push([0, 1].map(|k| {
+                let count = |n: usize| row[COUNTS + 3 * k + n] as u64;
+                (row[LOSS_SUMS + k], Counts { hits: count(0), false_alarms: count(1), misses: count(2) })
+            }));
+        }
+        Ok(())
+    }
 }

@@ -1,6 +1,5 @@
 //! Attention as a result: coefficients and edge logits of all edges, and the logits of pairs of nodes.
 
-use crate::attention::Inputs;
 use crate::compile::{Source, Variant};
 use crate::edges::{self, Terms};
 use crate::launch::{Cuda, grid, launch};
@@ -8,6 +7,7 @@ use crate::memory::{Numbers, address_of};
 use crate::problem::Problem;
 use crate::teams::{self, THREADS};
 use supergat_core::Result;
+use supergat_core::device::Attention;
 
 const REPORT: Source = Source {
     name: "attention_report",
@@ -19,9 +19,14 @@ const REPORT: Source = Source {
 };
 
 /// Computes the coefficient and the edge logit of every edge and head.
-pub(crate) fn edge_values(cuda: &Cuda, problem: &Problem, input: Inputs<'_>, state: &Numbers) -> Result<[Vec<f32>; 2]> {
+pub(crate) fn edge_values(
+    cuda: &Cuda,
+    problem: &Problem,
+    input: Attention<'_, Cuda>,
+    state: &Numbers,
+) -> Result<[Vec<f32>; 2]> {
     let (nodes, layout, slope) = (problem.nodes as u32, input.layout, input.slope as f32);
-    let (source_score, vectors) = (address_of(input.source_score), address_of(input.vectors));
+    let vectors = address_of(input.vectors);
     let len = problem.edges * layout.heads;
     let mut values = [vec![0.0; len], vec![0.0; len]];
     if nodes == 0 {
@@ -41,7 +46,7 @@ pub(crate) fn edge_values(cuda: &Cuda, problem: &Problem, input: Inputs<'_>, sta
         &problem.incoming.offsets,
         &problem.incoming.nodes,
         &input.z.0,
-        &source_score,
+        &input.source_score.0,
         &vectors,
         &state.0,
         &slope,
@@ -57,17 +62,16 @@ pub(crate) fn edge_values(cuda: &Cuda, problem: &Problem, input: Inputs<'_>, sta
     })
 }
 
-/// Computes the edge logit, averaged over heads, of pairs `[source, target]`. GATv2 needs no state.
+/// Computes the edge logit, averaged over heads, of pairs `[source, target]`.
 pub(crate) fn pair_logits(
     cuda: &Cuda,
     problem: &Problem,
-    input: Inputs<'_>,
-    state: Option<&Numbers>,
+    input: Attention<'_, Cuda>,
+    state: &Numbers,
     pairs: &[[u32; 2]],
 ) -> Result<Vec<f32>> {
     let (count, layout, slope) = (pairs.len() as u32, input.layout, input.slope as f32);
-    let (source_score, vectors) = (address_of(input.source_score), address_of(input.vectors));
-    let state = address_of(state);
+    let vectors = address_of(input.vectors);
     let mut logits = vec![0.0; pairs.len()];
     if pairs.is_empty() {
         return Ok(logits);
@@ -82,9 +86,9 @@ pub(crate) fn pair_logits(
         &count,
         &on_device,
         &input.z.0,
-        &source_score,
+        &input.source_score.0,
         &vectors,
-        &state,
+        &state.0,
         &slope,
         &mut out
     )?;

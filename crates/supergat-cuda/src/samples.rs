@@ -12,9 +12,11 @@ use crate::launch::{Cuda, grid, launch_cooperative};
 use crate::memory::address;
 use crate::problem::samples::{EdgePlan, THREADS};
 use crate::problem::{Lists, Problem};
+use crate::scratch::Scratch;
 use cudarc::driver::{CudaEvent, CudaSlice, CudaStream, DriverError};
 use std::sync::Arc;
 use supergat_core::Result;
+use supergat_core::device::Sampling;
 use supergat_core::memory::Arena;
 use supergat_core::random::{Permutation, Purpose};
 use supergat_core::sampling::{SampleSizes, group_pairs};
@@ -123,42 +125,60 @@ impl LayerSamples {
     }
 }
 
-/// Starts to draw the samples of all layers, in the order of the backward pass.
-pub(crate) fn draw_ahead(
-    cuda: &Cuda,
-    problem: &Problem,
-    clock: &Clock,
-    layers: u16,
-    all: &mut LayerSamples,
-) -> Result<()> {
-    let Some(plan) = problem.supervision.edges() else { return Ok(()) };
-    let LayerSamples { layers: drawn, start, .. } = all;
-    let ordered = |result: std::result::Result<(), DriverError>| result.map_err(|e| failed("order its work", e));
-    ordered(start.record(cuda.stream()))?;
-    ordered(cuda.side_stream().wait(start))?;
-    for layer in (0..layers).rev() {
-        let Drawn { samples, done, ahead } = &mut drawn[usize::from(layer)];
-        draw(cuda, cuda.side_stream(), problem, plan, clock, layer, samples)?;
-        ordered(done.record(cuda.side_stream()))?;
-        *ahead = true;
+impl Sampling for Cuda {
+    fn announce_step(&self, problem: &Problem, clock: &Clock, layers: u16, scratch: &mut Scratch) -> Result<()> {
+        let all = &mut scratch.attention.samples;
+        let Some(plan) = problem.supervision.edges() else { return Ok(()) };
+        let LayerSamples { layers: drawn, start, .. } = all;
+        let ordered = |result: std::result::Result<(), DriverError>| result.map_err(|e| failed("order its work", e));
+        ordered(start.record(self.stream()))?;
+        ordered(self.side_stream().wait(start))?;
+        for layer in (0..layers).rev() {
+            let Drawn { samples, done, ahead } = &mut drawn[usize::from(layer)];
+            draw(self, self.side_stream(), problem, plan, clock, layer, samples)?;
+            ordered(done.record(self.side_stream()))?;
+            *ahead = true;
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Draws the samples of the edge loss of a layer, or waits until they are drawn.
-pub(crate) fn draw_samples(
-    cuda: &Cuda,
-    problem: &Problem,
-    clock: &Clock,
-    layer: u16,
-    all: &mut LayerSamples,
-) -> Result<()> {
-    let Some(plan) = problem.supervision.edges() else { return Ok(()) };
-    all.current = usize::from(layer);
-    let Drawn { samples, done, ahead } = &mut all.layers[usize::from(layer)];
-    match std::mem::take(ahead) {
-        true => cuda.stream().wait(done).map_err(|e| failed("order its work", e)),
-        false => draw(cuda, cuda.stream(), problem, plan, clock, layer, samples),
+    fn draw_samples(&self, problem: &Problem, clock: &Clock, layer: u16, scratch: &mut Scratch) -> Result<()> {
+        let all = &mut scratch.attention.samples;
+        let Some(plan) = problem.supervision.edges() else { return Ok(()) };
+        all.current = usize::from(layer);
+        let Drawn { samples, done, ahead } = &mut all.layers[usize::from(layer)];
+        match std::mem::take(ahead) {
+            true => self.stream().wait(done).map_err(|e| failed("order its work", e)),
+            false => draw(self, self.stream(), problem, plan, clock, layer, samples),
+        }
+    }
+
+    fn set_samples(&self, problem: &Problem, negatives: &[[u32; 2]], scratch: &mut Scratch) -> Result<()> {
+        let samples = scratch.attention.samples.current_mut();
+        replace(self, &vec![0xFF; problem.edges.div_ceil(8)], &mut samples.marks)?;
+        replace(self, negatives.as_flattened(), &mut samples.pairs)?;
+        for (end, lists) in [(1, &mut samples.by_target), (0, &mut samples.by_source)] {
+            let (mut offsets, mut others) = (Vec::new(), Vec::new());
+            group_pairs(problem.nodes, negatives, end, &mut offsets, &mut others);
+            let offsets: Vec<u32> = offsets.into_iter().map(|offset| offset as u32).collect();
+            replace(self, &offsets, &mut lists.offsets)?;
+            replace(self, &others, &mut lists.nodes)?;
+        }
+        self.write(&[0], &mut samples.error)?;
+        samples.counts = [problem.edges, negatives.len()];
+        self.synchronise()
+    }
+
+    fn samples(&self, problem: &Problem, scratch: &Scratch) -> Result<(Vec<u8>, Vec<[u32; 2]>)> {
+        let samples = scratch.attention.samples.current();
+        let mut marks = vec![0; problem.edges.div_ceil(8)];
+        let mut pairs = vec![[0; 2]; samples.counts[1]];
+        self.fetch(&samples.marks, &mut marks)?;
+        self.fetch(&samples.pairs, pairs.as_flattened_mut())?;
+        if let Some(lists) = &problem.no_loops {
+            marks = lists.scattered_bits(&marks);
+        }
+        Ok((marks, pairs))
     }
 }
 
@@ -219,28 +239,6 @@ fn draw(
     )
 }
 
-/// Sets the samples of the edge loss to all edges and the given non-edges.
-pub(crate) fn set_samples(
-    cuda: &Cuda,
-    problem: &Problem,
-    negatives: &[[u32; 2]],
-    all: &mut LayerSamples,
-) -> Result<()> {
-    let samples = all.current_mut();
-    replace(cuda, &vec![0xFF; problem.edges.div_ceil(8)], &mut samples.marks)?;
-    replace(cuda, negatives.as_flattened(), &mut samples.pairs)?;
-    for (end, lists) in [(1, &mut samples.by_target), (0, &mut samples.by_source)] {
-        let (mut offsets, mut others) = (Vec::new(), Vec::new());
-        group_pairs(problem.nodes, negatives, end, &mut offsets, &mut others);
-        let offsets: Vec<u32> = offsets.into_iter().map(|offset| offset as u32).collect();
-        replace(cuda, &offsets, &mut lists.offsets)?;
-        replace(cuda, &others, &mut lists.nodes)?;
-    }
-    cuda.write(&[0], &mut samples.error)?;
-    samples.counts = [problem.edges, negatives.len()];
-    cuda.synchronise()
-}
-
 /// Writes numbers of the host to memory, which is allocated again if it is too small.
 fn replace<T>(cuda: &Cuda, from: &[T], to: &mut CudaSlice<T>) -> Result<()>
 where
@@ -250,19 +248,6 @@ where
         *to = cuda.zeros(from.len())?;
     }
     cuda.write(from, to)
-}
-
-/// Reads the samples of the edge loss: the bits of the sampled edges, and the non-edges in the order of drawing.
-pub(crate) fn samples(cuda: &Cuda, problem: &Problem, all: &LayerSamples) -> Result<(Vec<u8>, Vec<[u32; 2]>)> {
-    let samples = all.current();
-    let mut marks = vec![0; problem.edges.div_ceil(8)];
-    let mut pairs = vec![[0; 2]; samples.counts[1]];
-    cuda.fetch(&samples.marks, &mut marks)?;
-    cuda.fetch(&samples.pairs, pairs.as_flattened_mut())?;
-    if let Some(lists) = &problem.no_loops {
-        marks = lists.scattered_bits(&marks);
-    }
-    Ok((marks, pairs))
 }
 
 /// Sources for the test of compilation.

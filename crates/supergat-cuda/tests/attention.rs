@@ -4,16 +4,16 @@
 mod support;
 
 use supergat_core::contrast::compare_classes;
+use supergat_core::device::prelude::*;
 use supergat_core::device::{
-    Attention, AttentionGradient, AttentionLoss, AttentionV2, LayerWidth, Mask, Place, ProjectedGradient, Random,
-    Readings, STATE, Supervision,
+    Attention, AttentionGradient, AttentionLoss, LayerWidth, Mask, Place, ProjectedGradient, Random, Readings, STATE,
+    Supervision,
 };
 use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::sampling::SampleSizes;
 use supergat_core::{
-    Architecture, Boundary, Contrast, Device, Direction, Dropout, Example, Features, Form, Graph, HeadLayout, Labels,
-    ModelKind,
+    Architecture, Boundary, Contrast, Direction, Dropout, Example, Features, Form, Graph, HeadLayout, Labels, ModelKind,
 };
 use supergat_cpu::kernels::{
     DropoutMask as _, EdgeLoss, Margin, NodeScores, OutgoingEdges, Parts, Pool, RivalDraws, ScoreGradient, draw_rivals,
@@ -202,6 +202,7 @@ fn check(cuda: &Cuda, case: &Case) {
         slope: f64::from(SLOPE),
         z: &device_z,
         source_score: &device_source,
+        vectors: has_vectors.then_some(&device_vectors),
         keep: drops.then_some(Mask { keep: &device_keep, dropout }),
         chosen: None,
         edge_vectors: None,
@@ -269,12 +270,7 @@ fn check(cuda: &Cuda, case: &Case) {
         let mut device_d_z = upload(cuda, &vec![9.0; nodes * stride]);
         let mut device_d_vectors = upload(cuda, &vec![9.0; 2 * stride]);
         let mut record = cuda.record(2).unwrap();
-        let from = AttentionGradient {
-            state: &device_state,
-            sums: &device_gradient,
-            vectors: has_vectors.then_some(&device_vectors),
-            messages: None,
-        };
+        let from = AttentionGradient { state: &device_state, sums: &device_gradient, messages: None };
         let to = ProjectedGradient {
             z: &mut device_d_z,
             vectors: has_vectors.then_some(&mut device_d_vectors),
@@ -344,17 +340,20 @@ fn check_v2(cuda: &Cuda, case: &Case) {
     let mut device_keep = cuda.bits(keep.len(), &mut arena).unwrap();
     let random = Random { clock: &clock, layer: LAYER, purpose: Purpose::AttentionDropout };
     cuda.draw_head_mask(problem, random, dropout, layout, &mut device_keep).unwrap();
-    let attention = AttentionV2 {
+    let attention = Attention {
+        form: Form::V2,
         layout,
         slope: f64::from(SLOPE),
         z: &device_z,
-        vectors: &device_vectors,
+        source_score: &upload(cuda, &[]),
+        vectors: Some(&device_vectors),
         keep: drops.then_some(Mask { keep: &device_keep, dropout }),
+        chosen: None,
         edge_vectors: None,
     };
     let runs = [9.0, 7.0].map(|before| {
         let mut device_out = upload(cuda, &vec![before; out.len()]);
-        cuda.attention_v2_forward(problem, attention, &mut device_state, &mut device_out, None).unwrap();
+        cuda.attention_forward(problem, attention, &mut device_state, &mut device_out, None).unwrap();
         fetch(cuda, &device_out, out.len())
     });
     close(&what("sums"), &runs[0], &out);
@@ -364,13 +363,13 @@ fn check_v2(cuda: &Cuda, case: &Case) {
     // Attention as a result.
     let [mut coefficients, mut logits] = [vec![0.0; edges * case.heads], vec![0.0; edges * case.heads]];
     f32::v2_edge_values(input, &state, &mut coefficients, &mut logits);
-    let values = cuda.v2_edge_values(problem, attention, &device_state).unwrap();
+    let values = cuda.edge_values(problem, attention, &device_state).unwrap();
     close(&what("coefficients"), &values[0], &coefficients);
     close(&what("logits"), &values[1], &logits);
     let pairs: Vec<[u32; 2]> = (0..77).map(|k| [k, (k * k) % 300]).collect();
     let mut expected = vec![0.0; pairs.len()];
     f32::v2_pair_logits(input, &pairs, &mut expected);
-    close(&what("pair logits"), &cuda.v2_pair_logits(problem, attention, &pairs).unwrap(), &expected);
+    close(&what("pair logits"), &cuda.pair_logits(problem, attention, &device_state, &pairs).unwrap(), &expected);
 
     // The CPU's backward pass.
     fill_shared(layout, &gradient, &out, &mut state);
@@ -409,11 +408,11 @@ fn check_v2(cuda: &Cuda, case: &Case) {
         let mut device_d_z = upload(cuda, &vec![before; d_z.len()]);
         let mut device_d_vectors = upload(cuda, &vec![before; stride]);
         let mut record = cuda.record(2).unwrap();
-        let from = AttentionGradient { state: &device_state, sums: &device_gradient, vectors: None, messages: None };
+        let from = AttentionGradient { state: &device_state, sums: &device_gradient, messages: None };
         let vectors = Some(&mut device_d_vectors);
         let to = ProjectedGradient { z: &mut device_d_z, vectors, edge_vectors: None, messages: None };
         let place = Place { record: &mut record, example: 1 };
-        cuda.attention_v2_backward(problem, attention, supervision, from, &mut scratch, to, place).unwrap();
+        cuda.attention_backward(problem, attention, supervision, from, &mut scratch, to, place).unwrap();
         let mut readings = Readings::default();
         cuda.read(&record, &mut readings).unwrap();
         assert_eq!(readings.losses[0], [0.0; 2]);
@@ -543,6 +542,7 @@ fn margins_match_the_cpu() {
             slope: f64::from(SLOPE),
             z: &device_z,
             source_score: &device_source,
+            vectors: Some(&device_vectors),
             keep: None,
             chosen: None,
             edge_vectors: None,
@@ -615,12 +615,7 @@ fn margins_match_the_cpu() {
             let mut device_d_z = cuda.numbers(d_z.len(), &mut arena).unwrap();
             let mut device_d_vectors = cuda.numbers(2 * stride, &mut arena).unwrap();
             let mut record = cuda.record(1).unwrap();
-            let from = AttentionGradient {
-                state: &device_state,
-                sums: &device_gradient,
-                vectors: Some(&device_vectors),
-                messages: None,
-            };
+            let from = AttentionGradient { state: &device_state, sums: &device_gradient, messages: None };
             let to = ProjectedGradient {
                 z: &mut device_d_z,
                 vectors: Some(&mut device_d_vectors),

@@ -3,6 +3,7 @@
 
 mod support;
 
+use supergat_core::device::prelude::*;
 use supergat_core::device::{
     Adam, AttentionLoss, FromAbove, Input, Join, LabelInput, LabelLoss, LayerWidth, Mask, Output, OutputGradient,
     ParameterMemory, Place, Random, Readings, STATE, SumsGradient,
@@ -10,8 +11,8 @@ use supergat_core::device::{
 use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
-    Architecture, Convolution, Device, Direction, Dropout, EdgeAttributes, Example, Features, Graph, HeadLayout,
-    Labels, ModelKind, SingleDevice, SparseMatrix,
+    Architecture, Convolution, Direction, Dropout, EdgeAttributes, Example, Features, Graph, HeadLayout, Labels,
+    ModelKind, SingleDevice, SparseMatrix,
 };
 use supergat_cpu::kernels::{Compressed, Dense, LabelTerms, Parts, Products as _, sum_parts};
 use supergat_cpu::{Cpu, Primitives, kernels};

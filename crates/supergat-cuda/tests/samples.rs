@@ -2,13 +2,12 @@
 
 mod support;
 
+use supergat_core::device::prelude::*;
 use supergat_core::device::{AttentionLoss, LayerWidth, Random};
 use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::sampling::SampleSizes;
-use supergat_core::{
-    Architecture, Device, Direction, Dropout, Example, Features, Graph, HeadLayout, Labels, ModelKind,
-};
+use supergat_core::{Architecture, Direction, Dropout, Example, Features, Graph, HeadLayout, Labels, ModelKind};
 use supergat_cpu::kernels::DropoutMask as _;
 use supergat_cpu::sampling::{EdgeSamples, NegativeSampler};
 use support::gpu;

@@ -9,13 +9,14 @@
 //! With g_l the gradient of s_l, the gradient of a weight is `d w_e = sum over l of g_l,i . z_l,j`, and that of a row is
 //! `d z_l,j = sum of w_e g_l,i` over the outgoing edges e = (j -> i).
 
+use supergat_core::device::prelude::*;
 use supergat_core::device::{Adam, Draw, Input, LabelLoss, LayerWidth, Mask, Place, Readings};
 use supergat_core::example::ExampleShape;
 use supergat_core::graph::Adjacency;
 use supergat_core::layers::{Context, Parameter};
 use supergat_core::memory::{Arena, Buffer};
 use supergat_core::random::{Purpose, Stream};
-use supergat_core::{Device, Dropout, Graph, HeadLayout, Prepared, Result};
+use supergat_core::{Dropout, Graph, HeadLayout, Prepared, Result};
 use supergat_cpu::kernels::{Aggregation, EdgeRows, Parts, Primitives, Rows};
 use supergat_cpu::{Cpu, CpuScratch};
 

@@ -22,13 +22,14 @@
 use super::convolutions::{Convolutions, mask_of, per_edge, position_of_outgoing, width_of};
 use super::edge_weights;
 use super::learner::Learner;
+use supergat_core::device::prelude::*;
 use supergat_core::device::{Adam, Draw, Input};
 use supergat_core::example::ExampleShape;
 pub use supergat_core::hyperparameters::GlcnOptions;
 use supergat_core::layers::{Context, Parameter};
 use supergat_core::memory::{Arena, Buffer};
 use supergat_core::random::{Purpose, Stream};
-use supergat_core::{Device, Dropout, EdgeValues, HeadLayout, Prepared, Result, StepLoss};
+use supergat_core::{Dropout, EdgeValues, HeadLayout, Prepared, Result, StepLoss};
 use supergat_cpu::Cpu;
 use supergat_cpu::kernels::{PerPart, Primitives, Rows, sum_parts};
 

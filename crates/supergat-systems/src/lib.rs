@@ -33,6 +33,7 @@ use learner::Learner;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use supergat_core::checkpoint::{Weights, check_size};
+use supergat_core::device::prelude::*;
 use supergat_core::device::{Draw, Place, Readings};
 use supergat_core::example::ExampleShape;
 use supergat_core::layers::Context;
@@ -40,8 +41,7 @@ use supergat_core::memory::{Arena, Buffer};
 use supergat_core::selection::Selection;
 use supergat_core::train::check_selection;
 use supergat_core::{
-    Architecture, Counts, Device, EdgeValues, Epoch, Error, Example, ModelKind, Outcome, Prepared, Result, Score,
-    System,
+    Architecture, Counts, EdgeValues, Epoch, Error, Example, ModelKind, Outcome, Prepared, Result, Score, System,
 };
 use supergat_cpu::Cpu;
 use supergat_cpu::kernels::Primitives;

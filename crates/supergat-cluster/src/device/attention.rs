@@ -7,12 +7,14 @@ use super::sums::by_part;
 use super::travel::{Matrix, Received, Visit};
 use super::{Cluster, ClusterScratch};
 use bytemuck::Pod;
-use supergat_core::device::{Attention, AttentionGradient, Place, ProjectedGradient, STATE, Supervision};
+use supergat_core::device::{
+    Attention, AttentionGradient, AttentionPasses, Place, ProjectedGradient, STATE, Supervision,
+};
 use supergat_core::graph::Neighbours;
 use supergat_core::memory::Buffer;
 use supergat_core::random::Stream;
 use supergat_core::{Error, HeadLayout, Result};
-use supergat_cpu::device::clear_isolated;
+use supergat_cpu::device::{self as cpu, clear_isolated};
 use supergat_cpu::kernels::{
     self, EdgeLoss, EdgeTerms, Gradient, OtherGradients, Others, Primitives, ScoreGradient, score_sums, vector_sums,
 };
@@ -82,21 +84,36 @@ impl<'a, T: Primitives + Pod> Rows<'a, T> {
     }
 }
 
-impl<T: Primitives + Pod> Cluster<T> {
-    pub(super) fn forward_blocks(
+impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
+    fn attention_scores(
         &self,
         problem: &ClusterProblem<T>,
-        rows: Rows<'_, T>,
-        state: &mut [T],
-        sums: &mut [T],
+        layout: HeadLayout,
+        z: &Buffer<T>,
+        vectors: &Buffer<T>,
+        state: &mut Buffer<T>,
+        source_score: &mut Buffer<T>,
+    ) -> Result<()> {
+        cpu::attention_scores(&self.rows(problem), layout, [z, vectors], state, source_score);
+        Ok(())
+    }
+
+    fn attention_forward(
+        &self,
+        problem: &ClusterProblem<T>,
+        attention: Attention<'_, Self>,
+        state: &mut Buffer<T>,
+        sums: &mut Buffer<T>,
         messages: Option<(&Buffer<T>, &mut Buffer<T>)>,
     ) -> Result<()> {
+        let (rows, nodes) = (Rows::new(problem, attention), problem.nodes());
         let (layout, stride, heads) = (rows.layout, rows.layout.stride(), STATE * rows.layout.head_stride());
+        let (state, sums) = (&mut state[..nodes * heads], &mut sums[..nodes * stride]);
         // Matrix of the features of edges in messages, numbers per node, and weighted sums of features.
         let (matrix, per_node, feature_sums) = match messages {
             Some((matrix, sums)) => {
                 let per_node = layout.head_stride() * matrix.len() / stride;
-                (&matrix[..], per_node, &mut sums[..problem.nodes() * per_node])
+                (&matrix[..], per_node, &mut sums[..nodes * per_node])
             }
             None => (&[][..], 0, &mut [][..]),
         };
@@ -128,15 +145,15 @@ impl<T: Primitives + Pod> Cluster<T> {
         Ok(())
     }
 
-    /// Marks the edges with the largest scores of each node and head: those to own nodes, and those from own nodes to
-    /// others.
-    pub(super) fn choose_edges(
+    /// Chooses the edges to own nodes, and those from own nodes to others.
+    fn choose_top_k(
         &self,
         problem: &ClusterProblem<T>,
-        rows: Rows<'_, T>,
-        state: &[T],
-        chosen: &mut [u8],
+        attention: Attention<'_, Self>,
+        state: &Buffer<T>,
+        chosen: &mut Vec<u8>,
     ) -> Result<()> {
+        let (rows, state) = (Rows::new(problem, attention), own_state(problem, attention.layout, state));
         let Some(plan) = &problem.contrast else { return Err(Error::EmptySplit { split: "training" }) };
         let (edges, ghosts, groups) = (problem.edges(), &problem.blocks.ghosts, rows.layout.groups);
         let chosen = &mut chosen[..ghosts.places() * groups];
@@ -149,13 +166,14 @@ impl<T: Primitives + Pod> Cluster<T> {
         ghosts.complete(self.peers(), groups, chosen)
     }
 
-    /// Writes the coefficient and the logit of every edge to an own node.
-    pub(super) fn edge_values_of_blocks(
+    /// Returns the values of every edge to an own node.
+    fn edge_values(
         &self,
         problem: &ClusterProblem<T>,
-        rows: Rows<'_, T>,
-        state: &[T],
+        attention: Attention<'_, Self>,
+        state: &Buffer<T>,
     ) -> Result<[Vec<T>; 2]> {
+        let (rows, state) = (Rows::new(problem, attention), own_state(problem, attention.layout, state));
         let values = problem.attended().incoming.neighbours.len() * rows.layout.heads;
         let [mut coefficients, mut logits] = [vec![T::ZERO; values], vec![T::ZERO; values]];
         problem.for_each_block(self.peers(), None, &rows.matrices(), &mut |run, parts, received| {
@@ -171,18 +189,18 @@ impl<T: Primitives + Pod> Cluster<T> {
         Ok([coefficients, logits].map(|values| problem.with_loops(values, rows.layout.heads)))
     }
 
-    /// Computes the gradients of attention and of the loss on it. Adds that loss to the sums of each part of this process.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn backward_blocks(
+    /// Adds the loss on attention to the sums of each part of this process.
+    fn attention_backward(
         &self,
         problem: &ClusterProblem<T>,
-        rows: Rows<'_, T>,
+        attention: Attention<'_, Self>,
         supervision: Supervision<'_, Self>,
         from: AttentionGradient<'_, Self>,
         scratch: &mut ClusterScratch<T>,
         to: ProjectedGradient<'_, Self>,
         place: Place<'_, Self>,
     ) -> Result<()> {
+        let rows = Rows::new(problem, attention);
         let lambda_e = match supervision {
             Supervision::Edges { lambda_e } if problem.sampler.is_some() => Some(lambda_e),
             _ => None,
@@ -196,10 +214,10 @@ impl<T: Primitives + Pod> Cluster<T> {
         let (nodes, layout) = (problem.nodes(), rows.layout);
         let (stride, heads) = (layout.stride(), layout.head_stride());
         let ClusterScratch { active, partial, losses, samples, contrast, d_scores, other_active, .. } = scratch;
-        let state = &from.state[..nodes * STATE * heads];
+        let state = own_state(problem, layout, from.state);
         let d_out = &from.sums[..nodes * stride];
         let active = &active[..nodes];
-        let vectors = from.vectors.map_or([&[][..], &[][..]], |a: &Buffer<T>| a.split_at(stride).into());
+        let vectors = attention.vectors.map_or([&[][..], &[][..]], |a: &Buffer<T>| a.split_at(stride).into());
         let symmetric = problem.edges().outgoing.is_none();
         let d_z = &mut to.z[..nodes * stride];
         let d_scores = &mut d_scores[..nodes * score_sums(layout)];
@@ -322,6 +340,25 @@ impl<T: Primitives + Pod> Cluster<T> {
         }
         Ok(())
     }
+
+    fn pair_logits(
+        &self,
+        _: &ClusterProblem<T>,
+        _: Attention<'_, Self>,
+        _: &Buffer<T>,
+        _: &[[u32; 2]],
+    ) -> Result<Vec<T>> {
+        Err(Error::Peers { reason: "logits of pairs are computed by one process only".into() })
+    }
+}
+
+/// Returns the state of own nodes.
+fn own_state<'a, T: Primitives + Pod>(
+    problem: &ClusterProblem<T>,
+    layout: HeadLayout,
+    state: &'a Buffer<T>,
+) -> &'a [T] {
+    &state[..problem.nodes() * STATE * layout.head_stride()]
 }
 
 /// Blocks of edges that are computed together, so that the rows of their nodes stay in the cache.

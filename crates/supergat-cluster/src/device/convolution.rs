@@ -5,18 +5,19 @@ use super::attention::in_rows;
 use super::problem::ClusterProblem;
 use super::travel::Matrix;
 use bytemuck::Pod;
+use supergat_core::device::Convolutions;
+use supergat_core::memory::Buffer;
 use supergat_core::{Convolution, Result};
 use supergat_cpu::kernels::{Aggregation, Primitives, Slice};
 
-impl<T: Primitives + Pod> Cluster<T> {
-    /// Computes the sums of a convolution; see [`supergat_core::Device::convolve`].
-    pub(super) fn convolve_blocks(
+impl<T: Primitives + Pod> Convolutions for Cluster<T> {
+    fn convolve(
         &self,
         problem: &ClusterProblem<T>,
         convolution: Convolution,
         width: usize,
-        z: &[T],
-        sums: &mut [T],
+        z: &Buffer<T>,
+        sums: &mut Buffer<T>,
     ) -> Result<()> {
         let (nodes, stride) = (problem.nodes(), convolution.halves() * width);
         let (z, sums) = (&z[..nodes * stride], &mut sums[..nodes * width]);
@@ -27,14 +28,13 @@ impl<T: Primitives + Pod> Cluster<T> {
         Ok(())
     }
 
-    /// Computes the gradient of a convolution; see [`supergat_core::Device::convolve_backward`].
-    pub(super) fn convolve_blocks_backward(
+    fn convolve_backward(
         &self,
         problem: &ClusterProblem<T>,
         convolution: Convolution,
         width: usize,
-        gradient: &[T],
-        d_z: &mut [T],
+        gradient: &Buffer<T>,
+        d_z: &mut Buffer<T>,
     ) -> Result<()> {
         let (nodes, stride) = (problem.nodes(), convolution.halves() * width);
         let (gradient, d_z) = (&gradient[..nodes * width], &mut d_z[..nodes * stride]);
@@ -47,7 +47,9 @@ impl<T: Primitives + Pod> Cluster<T> {
         }
         Ok(())
     }
+}
 
+impl<T: Primitives + Pod> Cluster<T> {
     /// Computes the sums of a convolution over incoming edges, or of its gradient over outgoing edges, without their
     /// factors.
     fn aggregate_blocks(

@@ -5,7 +5,7 @@
 //! fixed tree. So results have the same bits for any number of processes and threads.
 //!
 //! ```text
-//! partition.rs    parts, groups and processes        primitives.rs   the primitives of `Device`
+//! partition.rs    parts, groups and processes        primitives.rs   work on rows, as on the CPU
 //! share.rs        rows and edges of one process      attention.rs    attention and its gradient
 //! problem.rs      a share with its blocks            contrast.rs     top-k softmax and margin losses of CGAT
 //! blocks.rs       edges by part, rows for others     convolution.rs  sums of graph convolutions

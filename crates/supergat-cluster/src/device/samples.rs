@@ -7,14 +7,17 @@
 use super::blocks::{Blocks, Lists, RunBlocks};
 use super::needs::Needs;
 use super::share::Edges;
+use super::{Cluster, ClusterProblem, ClusterScratch};
 use crate::peers::{Peers, gather, sum_one};
+use bytemuck::Pod;
 use rayon::prelude::*;
-use supergat_core::Result;
+use supergat_core::device::{Draw, Sampling};
 use supergat_core::memory::prefetch;
-use supergat_core::random::Stream;
+use supergat_core::random::{Purpose, Stream};
 use supergat_core::sampling::{SampleSizes, group_pairs, non_edges};
 use supergat_core::stopwatch::timed;
-use supergat_cpu::kernels::{for_each_pair, mark_sample};
+use supergat_core::{Error, Result};
+use supergat_cpu::kernels::{Primitives, for_each_pair, mark_sample};
 use supergat_cpu::sampling::NegativeSampler;
 
 /// Sampler of the edge loss.
@@ -42,6 +45,29 @@ impl Sampler {
             None
         };
         Ok(Self { sizes, listed })
+    }
+}
+
+impl<T: Primitives + Pod> Sampling for Cluster<T> {
+    fn draw_samples(
+        &self,
+        problem: &ClusterProblem<T>,
+        clock: &Draw,
+        layer: u16,
+        scratch: &mut ClusterScratch<T>,
+    ) -> Result<()> {
+        let Some(sampler) = &problem.sampler else { return Ok(()) };
+        let streams = [Purpose::PositiveEdges, Purpose::NegativePairs]
+            .map(|purpose| Stream::new(clock.seed, clock.step, layer, purpose));
+        scratch.samples.draw([problem.attended(), problem.edges()], self.peers(), sampler, &problem.blocks, streams)
+    }
+
+    fn set_samples(&self, _: &ClusterProblem<T>, _: &[[u32; 2]], _: &mut ClusterScratch<T>) -> Result<()> {
+        Err(Error::Peers { reason: "samples are set by one process only".into() })
+    }
+
+    fn samples(&self, _: &ClusterProblem<T>, _: &ClusterScratch<T>) -> Result<(Vec<u8>, Vec<[u32; 2]>)> {
+        Err(Error::Peers { reason: "samples are read by one process only".into() })
     }
 }
 

@@ -7,6 +7,11 @@ use supergat_cpu::device::RowSums;
 use supergat_cpu::kernels::{Parts, Primitives};
 
 impl<T: Primitives + Pod> Cluster<T> {
+    /// Returns the rows of all nodes, without memory for several sums.
+    pub(super) fn rows<'a>(&'a self, problem: &'a ClusterProblem<T>) -> AllRows<'a, T> {
+        AllRows { cluster: self, problem, memory: &mut [] }
+    }
+
     /// Writes to `out` the sum of lists over all parts of all processes. Each part of this process has some consecutive
     /// lists.
     pub(super) fn sum_pieces(

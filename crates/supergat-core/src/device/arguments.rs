@@ -1,6 +1,6 @@
 //! Arguments of the primitives of a device.
 
-use super::Device;
+use super::{Host, Memory, Problems};
 use crate::activation::Activation;
 use crate::blocks::Norm;
 use crate::contrast::Contrast;
@@ -41,7 +41,7 @@ pub enum AttentionLoss {
 
 /// Names the random numbers of a primitive.
 #[derive(Debug)]
-pub struct Random<'a, D: Device> {
+pub struct Random<'a, D: Memory> {
     /// Seed and step.
     pub clock: &'a D::Clock,
     /// Number of the layer.
@@ -50,7 +50,7 @@ pub struct Random<'a, D: Device> {
     pub purpose: Purpose,
 }
 
-impl<D: Device<Clock = Draw>> Random<'_, D> {
+impl<D: Host> Random<'_, D> {
     /// Returns the stream of the random numbers.
     pub fn stream(&self) -> Stream {
         Stream::new(self.clock.seed, self.clock.step, self.layer, self.purpose)
@@ -59,7 +59,7 @@ impl<D: Device<Clock = Draw>> Random<'_, D> {
 
 /// A dropout mask.
 #[derive(Debug)]
-pub struct Mask<'a, D: Device> {
+pub struct Mask<'a, D: Memory> {
     /// Bits of kept values.
     pub keep: &'a D::Bits,
     /// Probability, and the factor of kept values.
@@ -68,7 +68,7 @@ pub struct Mask<'a, D: Device> {
 
 /// Input of a layer.
 #[derive(Debug)]
-pub enum Input<'a, D: Device> {
+pub enum Input<'a, D: Memory> {
     /// Node features of the example.
     Features,
     /// Node features of the example, followed by rows of labels. Weights have a row per feature, then one per class.
@@ -89,7 +89,7 @@ pub enum Input<'a, D: Device> {
 
 /// Rule by which training nodes show their labels as input.
 #[derive(Debug)]
-pub struct LabelInput<'a, D: Device> {
+pub struct LabelInput<'a, D: Memory> {
     /// Seed and step of the choice and of dropout; `None` in evaluation, where all training nodes show their label.
     pub clock: Option<&'a D::Clock>,
     /// Number of training nodes that show their label in a training step.
@@ -100,7 +100,7 @@ pub struct LabelInput<'a, D: Device> {
 
 /// Terms of the loss of labels.
 #[derive(Debug)]
-pub struct LabelLoss<'a, D: Device> {
+pub struct LabelLoss<'a, D: Memory> {
     /// Exponent of the focal loss; 0 for cross-entropy.
     pub focal_gamma: f64,
     /// Training nodes that show their label and do not count: a byte per node, and their number. `None` if all training
@@ -110,17 +110,19 @@ pub struct LabelLoss<'a, D: Device> {
 
 /// Inputs of attention.
 #[derive(Debug)]
-pub struct Attention<'a, D: Device> {
+pub struct Attention<'a, D: Memory> {
     /// Form of the scores.
     pub form: Form,
     /// Layout of the rows.
     pub layout: HeadLayout,
     /// Negative slope of LeakyReLU.
     pub slope: f64,
-    /// Projected features.
+    /// Projected features; those of GATv2 are a row per node as source, followed by its row as target.
     pub z: &'a D::Numbers,
     /// `a_source . z_j` of each node; only read by GO and MX.
     pub source_score: &'a D::Numbers,
+    /// The vectors `a`, in rows in the layout of the heads: one of GATv2, two of GO and MX. `None` for other forms.
+    pub vectors: Option<&'a D::Numbers>,
     /// Dropout of the coefficients: a byte per edge and group of heads.
     pub keep: Option<Mask<'a, D>>,
     /// Edges that the softmax is taken over: a byte per edge and group of heads. `None` means all edges.
@@ -129,26 +131,9 @@ pub struct Attention<'a, D: Device> {
     pub edge_vectors: Option<&'a D::Numbers>,
 }
 
-/// Inputs of GATv2 attention.
-#[derive(Debug)]
-pub struct AttentionV2<'a, D: Device> {
-    /// Layout of the rows.
-    pub layout: HeadLayout,
-    /// Negative slope of LeakyReLU.
-    pub slope: f64,
-    /// Projected features: a row per node as source, followed by its row as target.
-    pub z: &'a D::Numbers,
-    /// The vectors `a`, as a row in the layout of the heads.
-    pub vectors: &'a D::Numbers,
-    /// Dropout of the coefficients: a byte per edge and group of heads.
-    pub keep: Option<Mask<'a, D>>,
-    /// Vectors of the features of edges: a row of per-head values per feature.
-    pub edge_vectors: Option<&'a D::Numbers>,
-}
-
 /// Loss on attention in a backward pass.
 #[derive(Debug)]
-pub enum Supervision<'a, D: Device> {
+pub enum Supervision<'a, D: Memory> {
     /// No loss on attention.
     None,
     /// Edge loss on the samples in the scratch memory, with this weight in the objective.
@@ -167,20 +152,18 @@ pub enum Supervision<'a, D: Device> {
 
 /// Inputs of the gradient of attention.
 #[derive(Debug)]
-pub struct AttentionGradient<'a, D: Device> {
+pub struct AttentionGradient<'a, D: Memory> {
     /// State of every node, with its last slot.
     pub state: &'a D::Numbers,
     /// Gradient of the sums.
     pub sums: &'a D::Numbers,
-    /// Attention vectors of GO and MX; `None` for other forms.
-    pub vectors: Option<&'a D::Numbers>,
     /// If messages carry the features of edges: their matrix, and the weighted sums of features.
     pub messages: Option<(&'a D::Numbers, &'a D::Numbers)>,
 }
 
 /// Gradients that the backward pass of attention writes.
 #[derive(Debug)]
-pub struct ProjectedGradient<'a, D: Device> {
+pub struct ProjectedGradient<'a, D: Memory> {
     /// Gradient of the projected features.
     pub z: &'a mut D::Numbers,
     /// Gradient of the attention vectors; `None` for forms without them.
@@ -193,7 +176,7 @@ pub struct ProjectedGradient<'a, D: Device> {
 
 /// Gradients of the features of edges in messages.
 #[derive(Debug)]
-pub struct MessageGradient<'a, D: Device> {
+pub struct MessageGradient<'a, D: Memory> {
     /// Gradient of the matrix.
     pub matrix: &'a mut D::Numbers,
     /// Gradient of the weighted sums of features, a row of per-head values per node and feature.
@@ -224,7 +207,7 @@ pub struct Output {
 
 /// Inputs of the gradient of a layer's output.
 #[derive(Debug)]
-pub struct OutputGradient<'a, D: Device> {
+pub struct OutputGradient<'a, D: Memory> {
     /// Gradient from above.
     pub above: FromAbove<'a, D>,
     /// Weighted sums of the forward pass.
@@ -235,7 +218,7 @@ pub struct OutputGradient<'a, D: Device> {
 
 /// Gradient of a layer's output, as the next layer or the loss computed it.
 #[derive(Debug)]
-pub enum FromAbove<'a, D: Device> {
+pub enum FromAbove<'a, D: Memory> {
     /// Gradient of the mean over heads, one number per feature.
     Mean(&'a D::Numbers),
     /// Gradient of the concatenated heads after the next layer's dropout. The gradient is in the buffer that
@@ -245,7 +228,7 @@ pub enum FromAbove<'a, D: Device> {
 
 /// Gradients that the backward pass of an output writes.
 #[derive(Debug)]
-pub struct SumsGradient<'a, D: Device> {
+pub struct SumsGradient<'a, D: Memory> {
     /// Gradient of the sums.
     pub sums: &'a mut D::Numbers,
     /// State of attention, whose last slot is written; `None` for a layer without attention.
@@ -267,7 +250,7 @@ pub struct Block {
 
 /// Shortcut of a hidden block, which is added to the sums over neighbours.
 #[derive(Debug)]
-pub enum Shortcut<'a, D: Device> {
+pub enum Shortcut<'a, D: Memory> {
     /// Nothing.
     None,
     /// The product that the output buffer contains already, plus this bias.
@@ -278,7 +261,7 @@ pub enum Shortcut<'a, D: Device> {
 
 /// Inputs of a hidden block.
 #[derive(Debug)]
-pub struct BlockInput<'a, D: Device> {
+pub struct BlockInput<'a, D: Memory> {
     /// Sums over neighbours.
     pub sums: &'a D::Numbers,
     /// Bias of the sums.
@@ -291,7 +274,7 @@ pub struct BlockInput<'a, D: Device> {
 
 /// Parameters of a norm.
 #[derive(Debug)]
-pub struct NormInput<'a, D: Device> {
+pub struct NormInput<'a, D: Memory> {
     /// Weight of each feature.
     pub weight: &'a D::Numbers,
     /// Bias of each feature.
@@ -303,18 +286,18 @@ pub struct NormInput<'a, D: Device> {
 
 /// Outputs of the forward pass of a hidden block.
 #[derive(Debug)]
-pub struct BlockOutput<'a, D: Device> {
+pub struct BlockOutput<'a, D: Memory> {
     /// Output of the layer.
     pub output: &'a mut D::Numbers,
     /// Normalised rows, for the backward pass; not written if empty.
     pub normalised: &'a mut D::Numbers,
-    /// Statistics of the norm; see [`Device::norm_statistics`].
+    /// Statistics of the norm; see [`HiddenBlocks::norm_statistics`](super::HiddenBlocks::norm_statistics).
     pub statistics: &'a mut D::Numbers,
 }
 
 /// Inputs of the gradient of a hidden block.
 #[derive(Debug)]
-pub struct BlockGradient<'a, D: Device> {
+pub struct BlockGradient<'a, D: Memory> {
     /// Dropout mask of the next layer's input.
     pub mask: Option<Mask<'a, D>>,
     /// Sums over neighbours of the forward pass.
@@ -333,7 +316,7 @@ pub struct BlockGradient<'a, D: Device> {
 
 /// Gradients that the backward pass of a hidden block writes.
 #[derive(Debug)]
-pub struct BlockGradients<'a, D: Device> {
+pub struct BlockGradients<'a, D: Memory> {
     /// Gradient of the next layer's input after dropout, which is overwritten by that of the sums.
     pub sums: &'a mut D::Numbers,
     /// State of attention, whose last slot is written; `None` for a layer without attention.
@@ -348,7 +331,7 @@ pub struct BlockGradients<'a, D: Device> {
 
 /// Place of an example in a record.
 #[derive(Debug)]
-pub struct Place<'a, D: Device> {
+pub struct Place<'a, D: Problems> {
     /// The record.
     pub record: &'a mut D::Record,
     /// Number of the example.
@@ -366,7 +349,7 @@ pub struct Adam {
 
 /// Numbers of a parameter.
 #[derive(Debug)]
-pub struct ParameterMemory<'a, D: Device> {
+pub struct ParameterMemory<'a, D: Memory> {
     /// Weights.
     pub value: &'a mut D::Numbers,
     /// Gradient.
@@ -408,12 +391,12 @@ pub struct LayerWidth {
 
 macro_rules! copied {
     ($($name:ident),*) => {
-        $(impl<D: Device> Clone for $name<'_, D> {
+        $(impl<D: Memory> Clone for $name<'_, D> {
             fn clone(&self) -> Self {
                 *self
             }
         }
-        impl<D: Device> Copy for $name<'_, D> {})*
+        impl<D: Memory> Copy for $name<'_, D> {})*
     };
 }
 copied!(
@@ -423,7 +406,6 @@ copied!(
     LabelInput,
     LabelLoss,
     Attention,
-    AttentionV2,
     Supervision,
     AttentionGradient,
     FromAbove,

@@ -23,8 +23,7 @@ use super::parameter::{Parameter, layer_name};
 use super::scratch::{Scratch, Size};
 use super::shape::Shape;
 use crate::device::{
-    Attention, AttentionGradient, AttentionV2, Device, Mask, MessageGradient, Place, ProjectedGradient, STATE,
-    Supervision,
+    Attention, AttentionGradient, Device, Mask, MessageGradient, Place, ProjectedGradient, STATE, Supervision,
 };
 use crate::dropout::Dropout;
 use crate::error::Result;
@@ -145,13 +144,9 @@ impl<D: Device> AttentionMixing<D> {
             device.choose_top_k(problem, self.input(context, z, keep, None, source_score), state, chosen)?;
         }
         let messages = self.edge_messages.as_ref().map(|v| (&v.value, feature_sums));
-        let edge_vectors = self.edge_vectors.as_ref().map(|u| &u.value);
-        if let (Form::V2, Some(a)) = (self.form, &self.vectors) {
-            let attention = self.input_v2(context, z, keep, &a.value, edge_vectors);
-            return device.attention_v2_forward(problem, attention, state, sums, messages);
-        }
+        let [vectors, edge_vectors] = [&self.vectors, &self.edge_vectors].map(|a| a.as_ref().map(|a| &a.value));
         let attention = self.input(context, z, keep, Some(chosen), source_score);
-        let attention = Attention { edge_vectors, ..attention };
+        let attention = Attention { vectors, edge_vectors, ..attention };
         device.attention_forward(problem, attention, state, sums, messages)
     }
 
@@ -165,12 +160,7 @@ impl<D: Device> AttentionMixing<D> {
         context.clock.is_some() && !self.constrained && !self.dropout.is_none()
     }
 
-    /// Returns the dropout mask of the coefficients, if they are dropped.
-    fn coefficient_mask<'a>(&self, context: &Context<'_, D>, keep: &'a D::Bits) -> Option<Mask<'a, D>> {
-        self.drops_coefficients(context).then_some(Mask { keep, dropout: self.dropout })
-    }
-
-    /// Collects the inputs of attention, without vectors of edge features.
+    /// Collects the inputs of attention, without vectors.
     fn input<'a>(
         &self,
         context: &Context<'_, D>,
@@ -185,23 +175,11 @@ impl<D: Device> AttentionMixing<D> {
             slope: self.slope,
             z,
             source_score,
-            keep: self.coefficient_mask(context, keep),
+            vectors: None,
+            keep: self.drops_coefficients(context).then_some(Mask { keep, dropout: self.dropout }),
             chosen: chosen.filter(|_| self.is_constrained(context)),
             edge_vectors: None,
         }
-    }
-
-    /// Collects the inputs of GATv2 attention.
-    fn input_v2<'a>(
-        &self,
-        context: &Context<'_, D>,
-        z: &'a D::Numbers,
-        keep: &'a D::Bits,
-        vectors: &'a D::Numbers,
-        edge_vectors: Option<&'a D::Numbers>,
-    ) -> AttentionV2<'a, D> {
-        let keep = self.coefficient_mask(context, keep);
-        AttentionV2 { layout: self.layout, slope: self.slope, z, vectors, keep, edge_vectors }
     }
 
     /// Returns the attention that the last forward pass computed.
@@ -211,15 +189,10 @@ impl<D: Device> AttentionMixing<D> {
         z: &'a D::Numbers,
         cache: &'a AttentionCache<D>,
     ) -> Attended<'a, D> {
-        let edge_vectors = self.edge_vectors.as_ref().map(|u| &u.value);
-        let input = match (self.form, &self.vectors) {
-            (Form::V2, Some(a)) => AnyInput::V2(self.input_v2(context, z, &cache.keep, &a.value, edge_vectors)),
-            _ => {
-                let attention = self.input(context, z, &cache.keep, Some(&cache.chosen), &cache.source_score);
-                AnyInput::Scores(Attention { edge_vectors, ..attention })
-            }
-        };
-        Attended { context: *context, input, state: &cache.state }
+        let [vectors, edge_vectors] = [&self.vectors, &self.edge_vectors].map(|a| a.as_ref().map(|a| &a.value));
+        let attention = self.input(context, z, &cache.keep, Some(&cache.chosen), &cache.source_score);
+        let attention = Attention { vectors, edge_vectors, ..attention };
+        Attended { context: *context, attention, state: &cache.state }
     }
 
     /// Computes the gradients of the projected features (`scratch.projected`) and of the vectors from the
@@ -249,25 +222,19 @@ impl<D: Device> AttentionMixing<D> {
             (None, _) => Supervision::None,
         };
         let AttentionCache { keep, chosen, source_score, state, feature_sums, feature_gradient } = cache;
-        let scored = self.input(context, z, keep, Some(chosen), source_score);
-        let keep = self.coefficient_mask(context, keep);
+        let attention = self.input(context, z, keep, Some(chosen), source_score);
         let (edge_vectors, d_edge_vectors) = self.edge_vectors.as_mut().map(|u| (&u.value, &mut u.gradient)).unzip();
         let (vectors, d_vectors) = self.vectors.as_mut().map(|a| (&a.value, &mut a.gradient)).unzip();
         let (messages, d_messages) = self.edge_messages.as_mut().map(|v| (&v.value, &mut v.gradient)).unzip();
         let messages = messages.map(|matrix| (matrix, &*feature_sums));
-        let from = AttentionGradient { state, sums: &scratch.gradient, vectors, messages };
+        let from = AttentionGradient { state, sums: &scratch.gradient, messages };
         let to = ProjectedGradient {
             z: &mut scratch.projected,
             vectors: d_vectors,
             edge_vectors: d_edge_vectors,
             messages: d_messages.map(|matrix| MessageGradient { matrix, sums: feature_gradient }),
         };
-        if let (Form::V2, Some(vectors)) = (self.form, vectors) {
-            let attention = AttentionV2 { layout: self.layout, slope: self.slope, z, vectors, keep, edge_vectors };
-            let from = AttentionGradient { vectors: None, ..from };
-            return device.attention_v2_backward(problem, attention, supervision, from, &mut scratch.own, to, place);
-        }
-        let attention = Attention { edge_vectors, ..scored };
+        let attention = Attention { vectors, edge_vectors, ..attention };
         device.attention_backward(problem, attention, supervision, from, &mut scratch.own, to, place)
     }
 }
@@ -278,46 +245,28 @@ impl<D: Device> AttentionMixing<D> {
 #[derive(Debug)]
 pub struct Attended<'a, D: Device> {
     context: Context<'a, D>,
-    input: AnyInput<'a, D>,
+    attention: Attention<'a, D>,
     state: &'a D::Numbers,
-}
-
-/// Inputs of attention of any form.
-#[derive(Debug)]
-enum AnyInput<'a, D: Device> {
-    /// GO, DP, SD or MX.
-    Scores(Attention<'a, D>),
-    /// GATv2.
-    V2(AttentionV2<'a, D>),
 }
 
 impl<D: Device> Attended<'_, D> {
     /// Returns the number of heads.
     pub fn heads(&self) -> usize {
-        match &self.input {
-            AnyInput::Scores(attention) => attention.layout.heads,
-            AnyInput::V2(attention) => attention.layout.heads,
-        }
+        self.attention.layout.heads
     }
 
     /// Returns the coefficients and the edge logits: element `edge * heads + head`, with edges in the order
     /// of the graph's incoming lists.
     pub fn edge_values(&self) -> Result<[Vec<D::Number>; 2]> {
-        let (device, problem) = (self.context.device, self.context.problem);
-        let values = match self.input {
-            AnyInput::Scores(attention) => device.edge_values(problem, attention, self.state),
-            AnyInput::V2(attention) => device.v2_edge_values(problem, attention, self.state),
-        }?;
+        let Context { device, problem, .. } = self.context;
+        let values = device.edge_values(problem, self.attention, self.state)?;
         Ok(values.map(|values| self.context.edges_to_outer(values, self.heads())))
     }
 
     /// Returns the edge logit, averaged over heads, of any pairs `[source, target]`.
     pub fn pair_logits(&self, pairs: &[[u32; 2]]) -> Result<Vec<D::Number>> {
         let pairs = self.context.pairs_to_internal(pairs);
-        let (device, problem) = (self.context.device, self.context.problem);
-        match self.input {
-            AnyInput::Scores(attention) => device.pair_logits(problem, attention, self.state, &pairs),
-            AnyInput::V2(attention) => device.v2_pair_logits(problem, attention, &pairs),
-        }
+        let Context { device, problem, .. } = self.context;
+        device.pair_logits(problem, self.attention, self.state, &pairs)
     }
 }

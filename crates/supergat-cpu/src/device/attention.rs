@@ -1,18 +1,18 @@
 //! Attention on the CPU: arguments of its kernels, and the backward pass with the loss on attention.
 
-use super::Cpu;
 use super::contrast::Scores;
 use super::problem::{CpuProblem, Sampler};
 use super::scratch::{CpuScratch, Samples};
+use super::{Cpu, attention_v2};
 use crate::kernels::{
     self, EdgeLoss, Gradient, OtherGradients, Others, Primitives, sum_columns, sum_parts, vector_sums,
 };
 use supergat_core::device::{
-    Attention, AttentionGradient, MessageGradient, Place, ProjectedGradient, STATE, Supervision,
+    Attention, AttentionGradient, AttentionPasses, MessageGradient, Place, ProjectedGradient, STATE, Supervision,
 };
 use supergat_core::memory::Buffer;
 use supergat_core::random::Stream;
-use supergat_core::{HeadLayout, Result};
+use supergat_core::{Error, Form, HeadLayout, Result};
 
 impl<T: Primitives> CpuProblem<T> {
     /// Returns the arguments of the kernels of attention.
@@ -30,6 +30,107 @@ impl<T: Primitives> CpuProblem<T> {
             chosen: attention.chosen.map(Vec::as_slice),
             edges: self.edge_terms(attention.edge_vectors),
         }
+    }
+}
+
+impl<T: Primitives> AttentionPasses for Cpu<T> {
+    fn attention_scores(
+        &self,
+        problem: &CpuProblem<T>,
+        layout: HeadLayout,
+        z: &Buffer<T>,
+        vectors: &Buffer<T>,
+        state: &mut Buffer<T>,
+        source_score: &mut Buffer<T>,
+    ) -> Result<()> {
+        super::attention_scores(&problem.own_rows(), layout, [z, vectors], state, source_score);
+        Ok(())
+    }
+
+    fn choose_top_k(
+        &self,
+        problem: &CpuProblem<T>,
+        attention: Attention<'_, Self>,
+        state: &Buffer<T>,
+        chosen: &mut Vec<u8>,
+    ) -> Result<()> {
+        let Sampler::Margins(plan) = &problem.supervision else { return Err(Error::EmptySplit { split: "training" }) };
+        let state = state_of(problem, attention.layout, state);
+        let chosen = &mut chosen[..problem.graph().edges() * attention.layout.groups];
+        T::choose_top_k(&problem.edges, problem.attention(attention), state, plan.top_k(), chosen);
+        Ok(())
+    }
+
+    fn attention_forward(
+        &self,
+        problem: &CpuProblem<T>,
+        attention: Attention<'_, Self>,
+        state: &mut Buffer<T>,
+        sums: &mut Buffer<T>,
+        messages: Option<(&Buffer<T>, &mut Buffer<T>)>,
+    ) -> Result<()> {
+        let (nodes, layout, parts) = (problem.nodes(), attention.layout, &problem.edges);
+        let state = &mut state[..nodes * STATE * layout.head_stride()];
+        let sums = &mut sums[..nodes * layout.stride()];
+        let (matrix, feature_sums) = messages.map_or((&[][..], &mut [][..]), |(matrix, feature_sums)| {
+            let per_node = layout.head_stride() * matrix.len() / layout.stride();
+            (&matrix[..], &mut feature_sums[..nodes * per_node])
+        });
+        match attention.form {
+            Form::V2 => T::attention_v2_forward(parts, problem.attention_v2(attention), state, sums, feature_sums),
+            _ => T::attention_forward(parts, &[problem.attention(attention)], state, sums, feature_sums),
+        }
+        clear_isolated(problem.isolated(), layout, state, sums, feature_sums);
+        if !matrix.is_empty() {
+            T::messages_forward(parts, layout, feature_sums, matrix, sums);
+        }
+        Ok(())
+    }
+
+    fn attention_backward(
+        &self,
+        problem: &CpuProblem<T>,
+        attention: Attention<'_, Self>,
+        supervision: Supervision<'_, Self>,
+        from: AttentionGradient<'_, Self>,
+        scratch: &mut CpuScratch<T>,
+        to: ProjectedGradient<'_, Self>,
+        place: Place<'_, Self>,
+    ) -> Result<()> {
+        match attention.form {
+            Form::V2 => attention_v2::backward(problem, attention, supervision, from, scratch, to, place),
+            _ => backward(problem, attention, supervision, from, scratch, to, place),
+        }
+        Ok(())
+    }
+
+    fn edge_values(
+        &self,
+        problem: &CpuProblem<T>,
+        attention: Attention<'_, Self>,
+        state: &Buffer<T>,
+    ) -> Result<[Vec<T>; 2]> {
+        let state = state_of(problem, attention.layout, state);
+        Ok(of_edges(problem, attention.layout.heads, |coefficients, logits| match attention.form {
+            Form::V2 => T::v2_edge_values(problem.attention_v2(attention), state, coefficients, logits),
+            _ => T::edge_values(problem.attention(attention), state, coefficients, logits),
+        }))
+    }
+
+    fn pair_logits(
+        &self,
+        problem: &CpuProblem<T>,
+        attention: Attention<'_, Self>,
+        state: &Buffer<T>,
+        pairs: &[[u32; 2]],
+    ) -> Result<Vec<T>> {
+        let mut out = vec![T::ZERO; pairs.len()];
+        let state = state_of(problem, attention.layout, state);
+        match attention.form {
+            Form::V2 => T::v2_pair_logits(problem.attention_v2(attention), pairs, &mut out),
+            _ => T::pair_logits(problem.attention(attention), state, pairs, &mut out),
+        }
+        Ok(out)
     }
 }
 
@@ -110,8 +211,8 @@ pub(super) fn messages_backward<'a, T: Primitives>(
     d_sums
 }
 
-/// Computes the gradients of attention and of the loss on it; see [`supergat_core::Device::attention_backward`].
-pub(super) fn backward<T: Primitives>(
+/// Computes the gradients of attention and of the loss on it; see [`AttentionPasses::attention_backward`].
+fn backward<T: Primitives>(
     problem: &CpuProblem<T>,
     attention: Attention<'_, Cpu<T>>,
     supervision: Supervision<'_, Cpu<T>>,
@@ -119,14 +220,14 @@ pub(super) fn backward<T: Primitives>(
     scratch: &mut CpuScratch<T>,
     to: ProjectedGradient<'_, Cpu<T>>,
     place: Place<'_, Cpu<T>>,
-) -> Result<()> {
+) {
     let (graph, lists) = (problem.graph(), problem.lists());
     let (nodes, layout) = (problem.nodes(), attention.layout);
     let stride = layout.stride();
     let CpuScratch { active, partial, losses, samples, .. } = scratch;
     let edge_loss = edge_loss(&supervision, samples);
     let pairs = edge_loss.map(|(_, pairs)| pairs);
-    let vectors = from.vectors.map_or([&[][..], &[][..]], |a| a.split_at(stride).into());
+    let vectors = attention.vectors.map_or([&[][..], &[][..]], |a| a.split_at(stride).into());
     let (attention, state) = (problem.attention(attention), state_of(problem, layout, from.state));
     let messages = messages_backward(problem, layout, from, to.messages, partial);
     let gradient = Gradient {
@@ -164,5 +265,4 @@ pub(super) fn backward<T: Primitives>(
         }
     }
     place.record.losses[place.example][1] += loss;
-    Ok(())
 }

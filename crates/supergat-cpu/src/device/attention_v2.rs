@@ -1,21 +1,20 @@
-//! GATv2 attention on the CPU: arguments of its kernels, and both passes.
+//! GATv2 attention on the CPU: arguments of its kernels, and the backward pass.
 
 use super::Cpu;
-use super::attention::{clear_isolated, edge_loss, messages_backward, state_of};
+use super::attention::{edge_loss, messages_backward, state_of};
 use super::problem::CpuProblem;
 use super::scratch::CpuScratch;
 use crate::kernels::{self, GradientV2, Primitives, sum_columns, vector_sums};
-use supergat_core::device::{AttentionGradient, AttentionV2, Place, ProjectedGradient, STATE, Supervision};
-use supergat_core::memory::Buffer;
+use supergat_core::device::{Attention, AttentionGradient, Place, ProjectedGradient, Supervision};
 
 impl<T: Primitives> CpuProblem<T> {
     /// Returns the arguments of the kernels of GATv2 attention.
-    pub(super) fn attention_v2<'a>(&'a self, attention: AttentionV2<'a, Cpu<T>>) -> kernels::AttentionV2<'a, T> {
+    pub(super) fn attention_v2<'a>(&'a self, attention: Attention<'a, Cpu<T>>) -> kernels::AttentionV2<'a, T> {
         kernels::AttentionV2 {
             layout: attention.layout,
             slope: T::from_f64(attention.slope),
             z: &attention.z[..self.nodes() * 2 * attention.layout.stride()],
-            vectors: attention.vectors,
+            vectors: attention.vectors.map_or(&[], |vectors| vectors),
             incoming: self.lists().incoming.lists(),
             keep: attention.keep.map(kernels::Mask::of),
             edges: self.edge_terms(attention.edge_vectors),
@@ -23,32 +22,10 @@ impl<T: Primitives> CpuProblem<T> {
     }
 }
 
-/// Computes attention; see [`supergat_core::Device::attention_v2_forward`].
-pub(super) fn forward<T: Primitives>(
-    problem: &CpuProblem<T>,
-    attention: AttentionV2<'_, Cpu<T>>,
-    state: &mut Buffer<T>,
-    sums: &mut Buffer<T>,
-    messages: Option<(&Buffer<T>, &mut Buffer<T>)>,
-) {
-    let (nodes, layout) = (problem.nodes(), attention.layout);
-    let state = &mut state[..nodes * STATE * layout.head_stride()];
-    let sums = &mut sums[..nodes * layout.stride()];
-    let (matrix, feature_sums) = messages.map_or((&[][..], &mut [][..]), |(matrix, feature_sums)| {
-        let per_node = layout.head_stride() * matrix.len() / layout.stride();
-        (&matrix[..], &mut feature_sums[..nodes * per_node])
-    });
-    T::attention_v2_forward(&problem.edges, problem.attention_v2(attention), state, sums, feature_sums);
-    clear_isolated(problem.isolated(), layout, state, sums, feature_sums);
-    if !matrix.is_empty() {
-        T::messages_forward(&problem.edges, layout, feature_sums, matrix, sums);
-    }
-}
-
-/// Computes the gradients of attention and of the edge loss; see [`supergat_core::Device::attention_v2_backward`].
+/// Computes the gradients of attention and of the edge loss; see [`supergat_core::device::AttentionPasses::attention_backward`].
 pub(super) fn backward<T: Primitives>(
     problem: &CpuProblem<T>,
-    attention: AttentionV2<'_, Cpu<T>>,
+    attention: Attention<'_, Cpu<T>>,
     supervision: Supervision<'_, Cpu<T>>,
     from: AttentionGradient<'_, Cpu<T>>,
     scratch: &mut CpuScratch<T>,

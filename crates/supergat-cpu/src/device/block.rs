@@ -3,18 +3,19 @@
 //! The statistics of batch norm are three rows: mean, variance and the inverse of the standard deviation of each column,
 //! followed by room for the sums of parts. Those of layer norm are the inverse of each node.
 
-use crate::kernels::{
-    self, ColumnNorm, Finish, MOST_PARTS, NORM_EPSILON, NormGradient, Parts, Primitives, RowNorm, sum_columns,
+use super::{Cpu, CpuProblem, CpuScratch, RowSums};
+use crate::kernels::{self, ColumnNorm, Finish, MOST_PARTS, NORM_EPSILON, NormGradient, Primitives, RowNorm};
+use supergat_core::device::{
+    Block, BlockGradient, BlockGradients, BlockInput, BlockOutput, HiddenBlocks, Host, STATE, Shortcut,
 };
-use supergat_core::device::{Block, BlockGradient, BlockGradients, BlockInput, BlockOutput, Mask, STATE, Shortcut};
 use supergat_core::memory::Buffer;
-use supergat_core::{Device, Norm, Result};
+use supergat_core::{Norm, Result};
 
 /// Share of new statistics in running ones.
 const MOMENTUM: f64 = 0.1;
 
 /// Returns the length of the statistics of a norm.
-pub(super) fn statistics(block: Block, nodes: usize) -> usize {
+fn statistics(block: Block, nodes: usize) -> usize {
     match block.norm {
         Norm::None => 0,
         Norm::Layer => nodes,
@@ -22,49 +23,42 @@ pub(super) fn statistics(block: Block, nodes: usize) -> usize {
     }
 }
 
-/// Rows of nodes, and sums over all of them.
-pub trait RowSums<T> {
-    /// Returns the division of the rows of this process among threads.
-    fn parts(&self) -> &Parts;
-    /// Returns the numbers of rows of this process and of all processes.
-    fn rows(&self) -> [usize; 2];
-    /// Writes the sums over all rows to lists, from lists of the same total length for each part, one after another.
-    fn add(&mut self, partial: &mut [T], to: &mut [&mut [T]]) -> Result<()>;
-}
-
-/// Rows of one process that has all of them, and their number.
-pub(super) struct OwnRows<'a>(pub(super) &'a Parts, pub(super) usize);
-
-impl<T: Primitives> RowSums<T> for OwnRows<'_> {
-    fn parts(&self) -> &Parts {
-        self.0
+impl<T: Primitives> HiddenBlocks for Cpu<T> {
+    fn norm_statistics(&self, block: Block, nodes: usize) -> usize {
+        statistics(block, nodes)
     }
 
-    fn rows(&self) -> [usize; 2] {
-        [self.1; 2]
+    fn block_forward(
+        &self,
+        problem: &CpuProblem<T>,
+        block: Block,
+        from: BlockInput<'_, Self>,
+        to: BlockOutput<'_, Self>,
+    ) -> Result<()> {
+        forward(&mut problem.own_rows(), block, from, to)
     }
 
-    fn add(&mut self, partial: &mut [T], to: &mut [&mut [T]]) -> Result<()> {
-        let (width, mut first) = (to.iter().map(|list| list.len()).sum(), 0);
-        for list in to {
-            sum_columns(self.0.len(), partial, width, first, list);
-            first += list.len();
-        }
+    fn block_backward(
+        &self,
+        problem: &CpuProblem<T>,
+        block: Block,
+        from: BlockGradient<'_, Self>,
+        scratch: &mut CpuScratch<T>,
+        to: BlockGradients<'_, Self>,
+    ) -> Result<()> {
+        let CpuScratch { active, partial, .. } = scratch;
+        backward(&mut problem.own_rows(), block, from, (active, partial), to)
+    }
+
+    fn add_rows(&self, problem: &CpuProblem<T>, width: usize, rows: &Buffer<T>, sum: &mut Buffer<T>) -> Result<()> {
+        let length = problem.nodes() * width;
+        T::add_list(&mut sum[..length], &rows[..length]);
         Ok(())
     }
 }
 
-/// A device whose numbers are in the memory of this process.
-pub trait OnHost<T>: Device<Number = T, Numbers = Buffer<T>, Bits = Vec<u8>> {}
-
-impl<T, D: Device<Number = T, Numbers = Buffer<T>, Bits = Vec<u8>>> OnHost<T> for D {}
-
-fn kernel_mask<T: Primitives, D: OnHost<T>>(mask: Mask<'_, D>) -> kernels::Mask<'_, T> {
-    kernels::Mask { keep: mask.keep, scale: mask.dropout.scale() }
-}
-
 /// Computes the output of a hidden block.
-pub fn forward<T: Primitives, D: OnHost<T>>(
+pub fn forward<T: Primitives, D: Host<Element = T>>(
     all: &mut impl RowSums<T>,
     block: Block,
     from: BlockInput<'_, D>,
@@ -78,7 +72,7 @@ pub fn forward<T: Primitives, D: OnHost<T>>(
     let shortcut = match from.shortcut {
         Shortcut::None => kernels::Shortcut::None,
         Shortcut::Product(bias) => kernels::Shortcut::Product(bias),
-        Shortcut::Rows(input, mask) => kernels::Shortcut::Rows(&input[..rows], mask.map(kernel_mask)),
+        Shortcut::Rows(input, mask) => kernels::Shortcut::Rows(&input[..rows], mask.map(kernels::Mask::of)),
     };
     let Some(parameters) = from.norm else {
         T::block_forward(all.parts(), layout, from.bias, sums, shortcut, Finish::Activation(activation), out);
@@ -121,7 +115,7 @@ pub fn forward<T: Primitives, D: OnHost<T>>(
 
 /// Computes the gradients of a hidden block, and moves the running statistics. `active` and `partial` are scratch memory:
 /// whether the gradient of a row is not zero, and sums per part.
-pub fn backward<T: Primitives, D: OnHost<T>>(
+pub fn backward<T: Primitives, D: Host<Element = T>>(
     all: &mut impl RowSums<T>,
     block: Block,
     from: BlockGradient<'_, D>,
@@ -132,7 +126,7 @@ pub fn backward<T: Primitives, D: OnHost<T>>(
     let ([nodes, all_nodes], stride) = (all.rows(), layout.stride());
     let rows = nodes * stride;
     let (gradient, output) = (&mut to.sums[..rows], &from.output[..rows]);
-    let mask = from.mask.map(kernel_mask);
+    let mask = from.mask.map(kernels::Mask::of);
     let (weight, normalised) = (from.weight.map_or(&[][..], |weight| weight), &from.normalised[..]);
     let mut of_norm = to.norm;
     let (backward, kept) = match norm {

@@ -1,9 +1,12 @@
 //! Input of a layer on the CPU: node features or hidden rows, the division of their rows among threads, and
 //! the products with the weights.
 
+use super::{Cpu, CpuProblem, CpuScratch};
 use crate::kernels::{Compressed, Dense, Mask, Parts, Primitives};
 use std::ops::Range;
-use supergat_core::{Features, SparseMatrix};
+use supergat_core::device::{self, Host, Input, Products};
+use supergat_core::memory::Buffer;
+use supergat_core::{Features, Result, SparseMatrix};
 
 /// Rows that a layer reads.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +65,14 @@ impl InputParts {
 }
 
 impl<'a, T: Primitives> Rows<'a, T> {
+    /// Returns the rows of a layer's input on `nodes` nodes, without those of labels.
+    pub fn of<D: Host<Element = T>>(x: Input<'a, D>, features: &'a Features<T>, nodes: usize) -> Self {
+        match x {
+            Input::Features | Input::Labelled { .. } => Self::Features(features),
+            Input::Hidden { rows, width } => Self::Hidden(Dense { values: &rows[..nodes * width], columns: width }),
+        }
+    }
+
     /// Returns the rows, unless they are sparse.
     fn dense(&self) -> Option<Dense<'a, T>> {
         match *self {
@@ -100,6 +111,65 @@ impl<'a, T: Primitives> Rows<'a, T> {
                 T::dense_transposed_product(parts, self.dense().expect("not sparse"), mask, g, stride, copies, out);
             }
         }
+    }
+}
+
+impl<T: Primitives> Products for Cpu<T> {
+    fn product(
+        &self,
+        problem: &CpuProblem<T>,
+        x: Input<'_, Self>,
+        mask: Option<device::Mask<'_, Self>>,
+        weight: &Buffer<T>,
+        stride: usize,
+        out: &mut Buffer<T>,
+    ) -> Result<()> {
+        let InputParts { rows, features, .. } = &problem.input;
+        let parts = if let Input::Hidden { .. } = x { rows } else { features };
+        let out = &mut out[..problem.nodes() * stride];
+        let labels = problem.labels(x);
+        let (weight, of_labels) = weight.split_at(weight.len() - labels.map_or(0, |labels| labels.columns * stride));
+        Rows::of(x, &problem.example.features, problem.nodes()).product(parts, mask.map(Mask::of), weight, stride, out);
+        if let Some(labels) = labels {
+            T::label_product(rows, labels, of_labels, stride, out);
+        }
+        Ok(())
+    }
+
+    fn weight_gradient(
+        &self,
+        problem: &CpuProblem<T>,
+        x: Input<'_, Self>,
+        mask: Option<device::Mask<'_, Self>>,
+        g: &Buffer<T>,
+        stride: usize,
+        scratch: &mut CpuScratch<T>,
+        out: &mut Buffer<T>,
+    ) -> Result<()> {
+        let g = &g[..problem.nodes() * stride];
+        let (mask, copies, labels) = (mask.map(Mask::of), &mut scratch.copies, problem.labels(x));
+        let features = out.len() - labels.map_or(0, |labels| labels.columns * stride);
+        let (out, of_labels) = out.split_at_mut(features);
+        let rows = Rows::of(x, &problem.example.features, problem.nodes());
+        rows.weight_gradient(&problem.input, mask, g, stride, copies, out);
+        if let Some(labels) = labels {
+            T::label_gradient(problem.input.of_features(), labels, g, stride, copies, of_labels);
+        }
+        Ok(())
+    }
+
+    fn input_gradient(
+        &self,
+        problem: &CpuProblem<T>,
+        g: &Buffer<T>,
+        stride: usize,
+        weight: &Buffer<T>,
+        width: usize,
+        scratch: &mut CpuScratch<T>,
+        out: &mut Buffer<T>,
+    ) -> Result<()> {
+        super::input_gradient(&problem.own_rows(), [g, weight], stride, width, &mut scratch.transposed, out);
+        Ok(())
     }
 }
 

@@ -5,9 +5,10 @@
 
 use super::parts::{Rows, for_each_chunk};
 use super::simd::{Isa, KEEP_BYTES, Kernel, dispatch};
+use supergat_core::device::Host;
 use supergat_core::random::Stream;
 use supergat_core::stopwatch::timed;
-use supergat_core::{Device, Dropout, Real};
+use supergat_core::{Dropout, Real};
 
 /// A dropout mask: a bit for each value, and the factor of kept values.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +21,7 @@ pub struct Mask<'a, T> {
 
 impl<'a, T: Real> Mask<'a, T> {
     /// Returns the mask of a device whose memory is that of the CPU.
-    pub fn of<D: Device<Number = T, Bits = Vec<u8>>>(mask: supergat_core::device::Mask<'a, D>) -> Self {
+    pub fn of<D: Host<Element = T>>(mask: supergat_core::device::Mask<'a, D>) -> Self {
         Self { keep: mask.keep, scale: mask.dropout.scale() }
     }
 

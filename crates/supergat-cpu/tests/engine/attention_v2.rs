@@ -4,12 +4,11 @@ use crate::common::{Recipe, architecture, with_edges};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use supergat_core::device::prelude::*;
 use supergat_core::device::{FromAbove, Input, Join, Place};
 use supergat_core::layers::{EdgeInput, Layer, Shape};
 use supergat_core::memory::Arena;
-use supergat_core::{
-    Architecture, Blocks, Device, Example, Features, Form, HeadLayout, Prepared, TrainConfig, Trainer,
-};
+use supergat_core::{Architecture, Blocks, Example, Features, Form, HeadLayout, Prepared, TrainConfig, Trainer};
 use supergat_cpu::{Checkpoint, Cpu, Model};
 
 /// Returns the elements of a parameter of the first layer.

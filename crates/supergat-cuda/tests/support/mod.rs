@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "not every test program uses all of it")]
 
-use supergat_core::Device;
+use supergat_core::device::prelude::*;
 use supergat_core::memory::Arena;
 use supergat_cuda::{Cuda, Numbers};
 

@@ -5,11 +5,11 @@ use super::pairs::Pairs;
 use super::regulariser::{AgreementWeights, Regulariser, softmax};
 use super::self_label::most_certain;
 use std::ops::ControlFlow;
-use supergat_core::device::Adam;
+use supergat_core::device::{Adam, Memory as _};
 use supergat_core::memory::Buffer;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
-    Device, Epoch, Error, Example, Labels, Network, Outcome, Prepared, Result, Score, Session, StepLoss, Trained,
+    Epoch, Error, Example, Labels, Network, Outcome, Prepared, Result, Score, Session, StepLoss, Trained,
 };
 use supergat_cpu::kernels::{LabelTerms, MOST_PARTS, Parts, Primitives};
 use supergat_cpu::{Cpu, Model};
