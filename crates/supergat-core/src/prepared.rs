@@ -177,11 +177,6 @@ impl<D: Device> Prepared<D> {
         &self.problems
     }
 
-    /// Returns an example in the memory of the device, mutably.
-    pub fn problem_mut(&mut self, example: usize) -> &mut D::Problem {
-        &mut self.problems[example]
-    }
-
     /// Returns the architecture of the network.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture

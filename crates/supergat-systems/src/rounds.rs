@@ -1,7 +1,7 @@
 //! Systems whose training consists of rounds: GAM and LDS.
 
-use super::gam::{GamConfig, GamOptions, GamTrainer};
-use super::lds::{LdsConfig, LdsModel, LdsOptions, LdsTrained, LdsTrainer};
+use super::gam::{GamOptions, GamTrainer};
+use super::lds::{LdsModel, LdsOptions, LdsTrained, LdsTrainer};
 use super::{Options, SystemModel, TrainedSystem};
 use std::ops::ControlFlow;
 use supergat_core::checkpoint::Weights;
@@ -68,8 +68,7 @@ fn train_gam<T: Primitives>(
 ) -> Result<TrainedSystem<T>> {
     check_selection(prepared)?;
     let network = prepared.with_architecture(of_gcn(prepared.architecture()))?;
-    let Trained { model, outcome, mut logits } =
-        GamTrainer::new(&network, GamConfig::new(&options), seed)?.run(observe)?;
+    let Trained { model, outcome, mut logits } = GamTrainer::new(&network, options, seed)?.run(observe)?;
     let device = network.device();
     let matrix = |p: &supergat_core::layers::Parameter<Cpu<T>>| {
         Ok(Weights { name: p.name.clone(), shape: p.shape, elements: p.to_rows(device)? })
@@ -98,11 +97,7 @@ fn network<T: Primitives>(model: &SystemModel<T>) -> Result<Model<T>> {
 pub(super) fn gam_bytes<T: Primitives>(prepared: &Prepared<Cpu<T>>, options: GamOptions) -> Result<[u64; 2]> {
     let network = prepared.with_architecture(of_gcn(prepared.architecture()))?;
     let workspace = Model::<T>::zeros(*network.architecture())?.workspace_bytes(&network, true)?;
-    let own = network
-        .examples()
-        .iter()
-        .map(|example| GamTrainer::<T>::bytes(example, &GamConfig::new(&options)))
-        .sum::<u64>();
+    let own: u64 = network.examples().iter().map(|example| GamTrainer::<T>::bytes(example, &options)).sum();
     Ok([network.architecture().parameter_bytes::<T>(), workspace + own])
 }
 
@@ -124,17 +119,13 @@ fn train_lds<T: Primitives>(
     if config.focal_gamma != 0.0 {
         return refuse("focal_gamma", config.focal_gamma.to_string(), "lds trains with cross-entropy; set it to 0");
     }
-    let [example] = prepared.examples() else {
-        return refuse("model", architecture.model.to_string(), "needs one graph, and the dataset has several");
-    };
-    let trainer = LdsTrainer::new(example, LdsConfig::new(&options, architecture, config), seed)?;
-    let LdsTrained { model, outcome, logits } = trainer.run(observe)?;
-    let widths = model.widths();
+    let LdsTrained { model, outcome, logits } = LdsTrainer::new(prepared, options, seed)?.run(observe)?;
+    let (graph, widths) = (&prepared.examples()[0].graph, model.widths());
     let matrix = |k: usize| {
         let elements = model.weights()[k].clone();
         Weights { name: NAMES[k].into(), shape: [elements.len() / widths[k], widths[k]], elements }
     };
-    let graphs = LearnedGraphs { hash: graph_hash(&example.graph), nodes: example.graph.nodes(), links: model.links() };
+    let graphs = LearnedGraphs { hash: graph_hash(graph), nodes: graph.nodes(), links: model.links() };
     let weights = vec![matrix(0), matrix(1)];
     let model =
         SystemModel { architecture: *architecture, options: Options::Lds(options), weights, graphs: Some(graphs) };
@@ -162,8 +153,7 @@ fn predict_lds<T: Primitives>(model: &SystemModel<T>, example: &Example<T>) -> R
 
 /// Returns the bytes of weights and of passes of LDS. Fails for graphs that are too large.
 pub(super) fn lds_bytes<T: Primitives>(prepared: &Prepared<Cpu<T>>, options: LdsOptions) -> Result<[u64; 2]> {
-    let config = LdsConfig::new(&options, prepared.architecture(), prepared.config());
-    let of_example = |example| LdsTrainer::<T>::bytes(example, &config);
+    let of_example = |example| LdsTrainer::<T>::bytes(example, prepared.architecture().hidden, &options);
     let passes = prepared.examples().iter().map(of_example).sum::<Result<u64>>()?;
     Ok([prepared.architecture().parameter_bytes::<T>(), passes])
 }

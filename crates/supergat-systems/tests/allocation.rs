@@ -15,8 +15,8 @@ use supergat_core::{
     Residual, TrainConfig, Trainer,
 };
 use supergat_cpu::Cpu;
-use supergat_systems::gam::{AgreementConfig, AgreementWeights, GamConfig, GamTrainer};
-use supergat_systems::lds::{InitialGraph, LdsConfig, LdsTrainer};
+use supergat_systems::gam::{GamOptions, GamTrainer};
+use supergat_systems::lds::{LdsOptions, LdsTrainer};
 use supergat_systems::{GlcnOptions, NeuralSparseOptions, Options, SystemTrainer};
 
 /// Allocator that counts allocations.
@@ -95,24 +95,22 @@ fn systems_allocate_nothing(sparse: bool) {
 /// and one that is the best so far copies its weights.
 fn lds_steps_allocate_nothing(sparse: bool) {
     let example = Recipe { nodes: 200, edges: 800, features: 30, sparse, ..Recipe::default() }.build::<f32>();
+    let shape = Architecture { hidden: 8, dropout: 0.5, ..Architecture::new("lds".parse().unwrap(), &example) };
+    let config = TrainConfig { lr: 0.01, lambda_2: 0.001, max_epochs: 8, ..TrainConfig::default() };
+    let prepared = Prepared::on(&Cpu::default(), &[example], shape, config).unwrap();
     let allocations = |max_steps| {
-        let config = LdsConfig {
-            hidden: 8,
-            dropout: 0.5,
-            lr: 0.01,
-            lambda_2: 0.001,
-            graph: InitialGraph::Given,
+        let options = LdsOptions {
+            similar_neighbours: 0,
             // Lists of a sampled graph grow with it, so the probabilities of links hardly change here.
             edge_lr: 1e-9,
-            steps: 5,
-            max_steps,
-            step_patience: max_steps,
-            samples: 3,
-            max_epochs: 8,
-            patience: 8,
+            edge_steps: 5,
+            inner_steps: max_steps,
+            inner_patience: max_steps,
+            graph_samples: 3,
+            outer_patience: 8,
         };
         let (mut before, mut of_epoch) = (0, Vec::with_capacity(8));
-        let trained = LdsTrainer::new(&example, config, 0).unwrap().run(|epoch| {
+        let trained = LdsTrainer::new(&prepared, options, 0).unwrap().run(|epoch| {
             of_epoch.push((epoch.best, ALLOCATIONS.load(Ordering::Relaxed) - before));
             before = ALLOCATIONS.load(Ordering::Relaxed);
             ControlFlow::Continue(())
@@ -127,24 +125,26 @@ fn lds_steps_allocate_nothing(sparse: bool) {
 }
 
 fn gam_allocates_between_rounds_only() {
-    let agreement = AgreementConfig { hidden: 10, lr: 0.01, batch: 16, patience: 20, max_steps: 20 };
-    let config = GamConfig {
-        agreement,
-        weights: AgreementWeights { labelled: 1.0, mixed: 1.0, unlabelled: 1.0 },
-        edges: 20,
-        new_labels: 20,
-        certainty: 0.0,
-        keep_shares: true,
+    let options = GamOptions {
+        agreement_hidden: 10,
+        agreement_lr: 0.01,
+        agreement_steps: 20,
+        agreement_edges: 20,
+        lambda_ll: 1.0,
+        lambda_lu: 1.0,
+        lambda_uu: 1.0,
+        self_labels: 20,
+        self_label_certainty: 0.0,
+        keep_class_shares: true,
         rounds: 2,
         round_patience: 10,
-        patience: 2,
     };
     let example = Recipe { nodes: 600, edges: 4000, features: 30, ..Recipe::default() }.build::<f32>();
     let shape = Architecture::new("gcn".parse().unwrap(), &example);
     let training = TrainConfig { max_epochs: 10, ..TrainConfig::default() };
     let prepared = Prepared::on(&Cpu::default(), &[example], shape, training).unwrap();
     let (mut before, mut allocated) = (0, Vec::with_capacity(20));
-    let trained = GamTrainer::new(&prepared, config, 0).unwrap().run(|_| {
+    let trained = GamTrainer::new(&prepared, options, 0).unwrap().run(|_| {
         allocated.push(ALLOCATIONS.load(Ordering::Relaxed) - before);
         before = ALLOCATIONS.load(Ordering::Relaxed);
         ControlFlow::Continue(())

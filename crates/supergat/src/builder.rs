@@ -59,42 +59,14 @@ pub struct ClassifierBuilder<'a> {
 
 impl fmt::Debug for ClassifierBuilder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            model,
-            preset,
-            choose_seconds,
-            choice_observer,
-            settings,
-            choice,
-            values,
-            seeds,
-            resources,
-            decision,
-            ensemble,
-            select,
-            class_weight,
-            positive,
-            checkpoints,
-            observer,
-        } = self;
+        let Self { model, preset, settings, values, seeds, .. } = self;
         f.debug_struct("ClassifierBuilder")
             .field("model", model)
             .field("preset", preset)
-            .field("choose_seconds", choose_seconds)
-            .field("choice_observed", &choice_observer.is_some())
             .field("settings", settings)
-            .field("choice", choice)
             .field("values", values)
             .field("seeds", seeds)
-            .field("resources", resources)
-            .field("decision", decision)
-            .field("ensemble", ensemble)
-            .field("select", select)
-            .field("class_weight", class_weight)
-            .field("positive", positive)
-            .field("checkpoints", checkpoints)
-            .field("observed", &observer.is_some())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -170,23 +170,7 @@ impl Site {
 impl<D: Device> Layer<D> {
     /// Creates an attention layer with zero parameters. `index` counts from 0, layer names count from 1.
     pub fn attention(device: &D, index: u16, shape: Shape, form: Form, negative_slope: f64) -> Result<Self> {
-        Self::with_attention(device, index, shape, form, negative_slope, false)
-    }
-
-    /// Creates a CGAT layer with zero parameters: GO attention with constraints in training.
-    pub fn constrained_attention(device: &D, index: u16, shape: Shape, negative_slope: f64) -> Result<Self> {
-        Self::with_attention(device, index, shape, Form::Go, negative_slope, true)
-    }
-
-    fn with_attention(
-        device: &D,
-        index: u16,
-        shape: Shape,
-        form: Form,
-        negative_slope: f64,
-        constrained: bool,
-    ) -> Result<Self> {
-        let mixing = AttentionMixing::new(device, index, shape, form, negative_slope, constrained)?;
+        let mixing = AttentionMixing::new(device, index, shape, form, negative_slope, false)?;
         Self::new(device, index, shape, Mixing::Attention(mixing))
     }
 

@@ -4,24 +4,24 @@
 
 use supergat_core::device::prelude::*;
 use supergat_core::memory::Arena;
-use supergat_cuda::{Cuda, Numbers};
+use supergat_cuda::Cuda;
 
 /// Returns a GPU, or says that there is none.
 pub fn gpu() -> Option<Cuda> {
     Cuda::new(0).map_err(|error| println!("skipped: no GPU ({error})")).ok()
 }
 
-/// Copies numbers to the GPU.
-pub fn upload(cuda: &Cuda, from: &[f32]) -> Numbers {
-    let mut to = cuda.numbers(from.len(), &mut Arena::allocating()).unwrap();
-    cuda.upload(from, &mut to).unwrap();
+/// Copies numbers to a device.
+pub fn upload<D: Memory<Number = f32>>(device: &D, from: &[f32]) -> D::Numbers {
+    let mut to = device.numbers(from.len(), &mut Arena::allocating()).unwrap();
+    device.upload(from, &mut to).unwrap();
     to
 }
 
-/// Copies numbers from the GPU.
-pub fn fetch(cuda: &Cuda, from: &Numbers, len: usize) -> Vec<f32> {
+/// Copies numbers from a device.
+pub fn fetch<D: Memory<Number = f32>>(device: &D, from: &D::Numbers, len: usize) -> Vec<f32> {
     let mut to = vec![0.0; len];
-    cuda.download(from, &mut to).unwrap();
+    device.download(from, &mut to).unwrap();
     to
 }
 

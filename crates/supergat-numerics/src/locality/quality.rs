@@ -67,11 +67,6 @@ impl PartitionQuality {
         }
     }
 
-    /// Returns the mean number of nodes in the halo of a part.
-    pub fn mean_halo(&self) -> f64 {
-        self.halos.iter().sum::<u64>() as f64 / self.halos.len().max(1) as f64
-    }
-
     /// Returns the largest number of nodes in the halo of a part.
     pub fn largest_halo(&self) -> u64 {
         self.halos.iter().copied().max().unwrap_or(0)
@@ -109,6 +104,5 @@ mod tests {
         assert_eq!((quality.edge_cut, &quality.nodes[..], &quality.edges[..]), (0.8, &[2, 1, 1][..], &[4, 3, 2][..]));
         assert_eq!((&quality.halos[..], quality.largest_halo()), (&[2, 3, 2][..], 3));
         assert_eq!((quality.node_balance, quality.edge_balance), (1.5, 4.0 / 3.0));
-        assert!((quality.mean_halo() - 7.0 / 3.0).abs() < 1e-12);
     }
 }

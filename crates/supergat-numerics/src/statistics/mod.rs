@@ -29,7 +29,7 @@ pub use distributions::t_quantile;
 pub use effect::{Effect, effect, paired_effect};
 pub use holm::holm;
 pub use mark::{Direction, Mark, Stars, mark, mark_of_moments};
-pub use power::{detectable_effect, detectable_paired_effect, paired_power, power};
+pub use power::{detectable_effect, detectable_paired_effect, power};
 pub use proportion::wilson;
 pub use spread::Spread;
 pub use summary::{Interval, Moments, Summary};

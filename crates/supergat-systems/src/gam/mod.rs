@@ -14,15 +14,14 @@
 //! only.
 
 mod agreement;
-mod options;
 mod pairs;
 mod regulariser;
 mod self_label;
 mod train;
 
 pub use agreement::{AgreementConfig, AgreementModel};
-pub use options::GamOptions;
 pub use pairs::{LabelledPair, Pairs};
-pub use regulariser::{AgreementWeights, Regulariser, softmax};
+pub use regulariser::{Regulariser, softmax};
 pub use self_label::most_certain;
-pub use train::{GamConfig, GamTrainer};
+pub use supergat_core::hyperparameters::GamOptions;
+pub use train::GamTrainer;

@@ -11,32 +11,20 @@
 //! ```
 
 use supergat_core::Graph;
+use supergat_core::hyperparameters::GamOptions;
 use supergat_core::random::{Purpose, Stream};
 use supergat_cpu::kernels::Primitives;
-
-/// Weights of the kinds of edges.
-///
-/// See [`Regulariser`] for an example.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct AgreementWeights {
-    /// Weight of edges between labelled nodes (lambda_LL).
-    pub labelled: f64,
-    /// Weight of edges between a labelled and an unlabelled node (lambda_LU).
-    pub mixed: f64,
-    /// Weight of edges between unlabelled nodes (lambda_UU).
-    pub unlabelled: f64,
-}
 
 /// Edges of a graph by the number of labelled ends, with the weight of each.
 ///
 /// ```
-/// use supergat_systems::gam::{AgreementWeights, Regulariser};
+/// use supergat_systems::gam::{GamOptions, Regulariser};
 /// use supergat_core::{Direction, Graph};
 /// let graph = Graph::from_edges(4, &[(0, 1), (1, 2), (2, 3)], Direction::Undirected)?;
 /// // Nodes 0 and 1 are labelled, with the same class.
-/// let weights = AgreementWeights { labelled: 1.0, mixed: 0.5, unlabelled: 0.25 };
+/// let options = GamOptions { lambda_ll: 1.0, lambda_lu: 0.5, lambda_uu: 0.25, ..GamOptions::default() };
 /// let labels = [Some(0), Some(0), None, None];
-/// let edges = Regulariser::new(&graph, &labels, weights, |pairs| vec![0.8f64; pairs.len()]);
+/// let edges = Regulariser::new(&graph, &labels, &options, |pairs| vec![0.8f64; pairs.len()]);
 /// assert_eq!(edges.sizes(), [1, 1, 1]);
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
@@ -60,7 +48,7 @@ impl<T: Primitives> Regulariser<T> {
     pub fn new(
         graph: &Graph,
         labels: &[Option<u32>],
-        weights: AgreementWeights,
+        options: &GamOptions,
         agreement: impl FnOnce(&[[u32; 2]]) -> Vec<T>,
     ) -> Self {
         let mut edges: [Vec<WeightedEdge<T>>; 3] = Default::default();
@@ -71,9 +59,9 @@ impl<T: Primitives> Regulariser<T> {
                 let of = |node: u32| labels[node as usize];
                 let nodes = if of(j).is_some() || of(i).is_none() { [j, i] } else { [i, j] };
                 let (kind, weight) = match (of(nodes[0]), of(nodes[1])) {
-                    (Some(a), Some(b)) => (0, if a == b { weights.labelled } else { 0.0 }),
-                    (Some(_), None) => (1, weights.mixed),
-                    _ => (2, weights.unlabelled),
+                    (Some(a), Some(b)) => (0, if a == b { options.lambda_ll } else { 0.0 }),
+                    (Some(_), None) => (1, options.lambda_lu),
+                    _ => (2, options.lambda_uu),
                 };
                 if weight > 0.0 {
                     edges[kind].push(WeightedEdge { nodes, class: of(nodes[0]), weight: T::from_f64(weight) });
@@ -159,9 +147,9 @@ mod tests {
         let links = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (1, 3)];
         let graph = Graph::from_edges(5, &links, Direction::Undirected).unwrap();
         let labels = [Some(0), Some(0), None, None, Some(2)];
-        let weights = AgreementWeights { labelled: 0.7, mixed: 1.5, unlabelled: 0.9 };
+        let options = GamOptions { lambda_ll: 0.7, lambda_lu: 1.5, lambda_uu: 0.9, ..GamOptions::default() };
         let agreement = |pairs: &[[u32; 2]]| pairs.iter().map(|[i, j]| 0.1 + 0.1 * f64::from(i + j)).collect();
-        let edges = Regulariser::new(&graph, &labels, weights, agreement);
+        let edges = Regulariser::new(&graph, &labels, &options, agreement);
         assert_eq!(edges.sizes(), [1, 3, 1], "classes of nodes 0 and 4 differ");
         let stream = Stream::new(5, 0, 0, Purpose::SyntheticFeatures);
         let mut logits: Vec<f64> = (0..15).map(|k| 2.0 * stream.uniform(k) - 1.0).collect();
@@ -183,8 +171,8 @@ mod tests {
     #[test]
     fn directed_links_count_once() {
         let graph = Graph::from_edges(3, &[(0, 1), (1, 0), (2, 1)], Direction::Directed).unwrap();
-        let weights = AgreementWeights { unlabelled: 1.0, ..AgreementWeights::default() };
-        let edges = Regulariser::new(&graph, &[None; 3], weights, |pairs| vec![1.0f32; pairs.len()]);
+        let options = GamOptions { lambda_uu: 1.0, ..GamOptions::default() };
+        let edges = Regulariser::new(&graph, &[None; 3], &options, |pairs| vec![1.0f32; pairs.len()]);
         assert_eq!(edges.sizes(), [0, 0, 2]);
     }
 }

@@ -2,10 +2,11 @@
 
 use super::agreement::{AgreementConfig, AgreementModel};
 use super::pairs::Pairs;
-use super::regulariser::{AgreementWeights, Regulariser, softmax};
+use super::regulariser::{Regulariser, softmax};
 use super::self_label::most_certain;
 use std::ops::ControlFlow;
 use supergat_core::device::{Adam, Memory as _};
+use supergat_core::hyperparameters::GamOptions;
 use supergat_core::memory::Buffer;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
@@ -14,36 +15,29 @@ use supergat_core::{
 use supergat_cpu::kernels::{LabelTerms, MOST_PARTS, Parts, Primitives};
 use supergat_cpu::{Cpu, Model};
 
-/// Hyperparameters of GAM beside those of the GCN and its training.
-///
-/// See [`GamTrainer`] for an example.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GamConfig {
-    /// Training of the agreement model.
-    pub agreement: AgreementConfig,
-    /// Weights of the agreement loss.
-    pub weights: AgreementWeights,
-    /// Number of edges of each kind that a step samples.
-    pub edges: usize,
-    /// Maximum number of nodes that are labelled after a round.
-    pub new_labels: usize,
-    /// Smallest probability of a predicted class that becomes a label.
-    pub certainty: f64,
-    /// Whether new labels have the classes in the shares of the training nodes.
-    pub keep_shares: bool,
-    /// Maximum number of rounds, the first one without agreement included.
-    pub rounds: usize,
-    /// Number of epochs of a round after its best one.
-    pub round_patience: usize,
-    /// Number of rounds after the best one.
-    pub patience: usize,
+/// Number of pairs in a step of the agreement model.
+const PAIRS: usize = 128;
+/// Steps of the agreement model without improvement, as a share of all steps.
+const PATIENCE: usize = 4;
+/// Number of rounds without a better validation metric.
+const ROUNDS: usize = 5;
+
+/// Returns the training of the agreement model.
+fn of_agreement(options: &GamOptions) -> AgreementConfig {
+    AgreementConfig {
+        hidden: options.agreement_hidden,
+        lr: options.agreement_lr,
+        batch: PAIRS,
+        patience: (options.agreement_steps / PATIENCE).max(1),
+        max_steps: options.agreement_steps,
+    }
 }
 
 /// A training by GAM on a prepared graph.
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use supergat_systems::gam::{AgreementConfig, AgreementWeights, GamConfig, GamTrainer};
+/// use supergat_systems::gam::{GamOptions, GamTrainer};
 /// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Prepared, TrainConfig};
 /// use supergat_cpu::Cpu;
 /// let links: Vec<(u32, u32)> = (0..11).map(|i| (i, i + 1)).collect();
@@ -54,25 +48,26 @@ pub struct GamConfig {
 /// let architecture = Architecture::new("gcn".parse().unwrap(), &example);
 /// let training = TrainConfig { max_epochs: 20, ..TrainConfig::default() };
 /// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, training)?;
-/// let config = GamConfig {
-///     agreement: AgreementConfig { hidden: 8, lr: 0.01, batch: 8, patience: 20, max_steps: 50 },
-///     weights: AgreementWeights { labelled: 0.0, mixed: 1.0, unlabelled: 0.5 },
-///     edges: 4,
-///     new_labels: 2,
-///     certainty: 0.4,
-///     keep_shares: true,
+/// let options = GamOptions {
+///     agreement_hidden: 8,
+///     agreement_lr: 0.01,
+///     agreement_steps: 50,
+///     agreement_edges: 4,
+///     lambda_lu: 1.0,
+///     lambda_uu: 0.5,
+///     self_labels: 2,
 ///     rounds: 3,
 ///     round_patience: 20,
-///     patience: 3,
+///     ..GamOptions::default()
 /// };
-/// let trained = GamTrainer::new(&prepared, config, 0)?.run(|_| ControlFlow::Continue(()))?;
+/// let trained = GamTrainer::new(&prepared, options, 0)?.run(|_| ControlFlow::Continue(()))?;
 /// assert_eq!((trained.outcome.epochs, trained.outcome.test.metric), (60, 1.0));
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct GamTrainer<'p, T: Primitives> {
     prepared: &'p Prepared<Cpu<T>>,
-    config: GamConfig,
+    options: GamOptions,
     seed: u64,
     /// Labels of training nodes, and those that were predicted.
     labels: Labels,
@@ -97,7 +92,7 @@ struct Memory<T> {
 
 impl<'p, T: Primitives> GamTrainer<'p, T> {
     /// Prepares a training of a GCN. Fails unless there is one graph whose nodes have one class each.
-    pub fn new(prepared: &'p Prepared<Cpu<T>>, config: GamConfig, seed: u64) -> Result<Self> {
+    pub fn new(prepared: &'p Prepared<Cpu<T>>, options: GamOptions, seed: u64) -> Result<Self> {
         let example = example(prepared)?;
         let Labels::Single { classes, of } = &example.labels else { unreachable!("checked above") };
         let nodes = example.graph.nodes();
@@ -118,12 +113,12 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
         };
         Ok(Self {
             prepared,
-            config,
+            options,
             seed,
             labels: Labels::Single { classes: *classes, of: known },
             is_labelled,
             shares,
-            agreement: AgreementModel::new(&example.features, &config.agreement),
+            agreement: AgreementModel::new(&example.features, &of_agreement(&options)),
             memory,
             best: Vec::new(),
             outcome: None,
@@ -132,24 +127,24 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
     }
 
     /// Returns the number of bytes that a training allocates beside its network.
-    pub fn bytes(example: &Example<T>, config: &GamConfig) -> u64 {
+    pub fn bytes(example: &Example<T>, options: &GamOptions) -> u64 {
         let (nodes, columns) = (example.graph.nodes(), example.features.columns());
         let rows = 3 * nodes * example.labels.classes() * size_of::<T>();
         // Both ends, the class and the weight of a link.
         let edges = 24 * example.graph.edges();
-        AgreementModel::<T>::bytes(columns, nodes, &config.agreement) + (rows + edges) as u64
+        AgreementModel::<T>::bytes(columns, nodes, &of_agreement(options)) + (rows + edges) as u64
     }
 
     /// Runs all rounds and returns the GCN of the best epoch. `observe` is called after every epoch and may stop the
     /// training.
     pub fn run(mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Trained<Cpu<T>>> {
         let (mut interrupted, mut since) = (false, 0);
-        for round in 0..self.config.rounds {
+        for round in 0..self.options.rounds {
             let (improved, flow) = self.round(round, &mut observe)?;
             interrupted = flow.is_break();
             since = if improved || round == 0 { 0 } else { since + 1 };
             let more = round == 0 || self.add_labels();
-            if interrupted || since >= self.config.patience || !more {
+            if interrupted || since >= ROUNDS || !more {
                 break;
             }
         }
@@ -209,7 +204,7 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
             if observe(&Epoch { epoch, train, validation, test, best }).is_break() {
                 return Ok((improved, ControlFlow::Break(())));
             }
-            if since >= self.config.round_patience {
+            if since >= self.options.round_patience {
                 break;
             }
         }
@@ -225,7 +220,7 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
         self.agreement.fit(&example.features, &pairs, seed);
         let known = self.known();
         let agreement = |pairs: &[[u32; 2]]| self.agreement.agreement(&example.features, pairs);
-        Regulariser::new(&example.graph, &known, self.config.weights, agreement)
+        Regulariser::new(&example.graph, &known, &self.options, agreement)
     }
 
     fn known(&self) -> Vec<Option<u32>> {
@@ -268,7 +263,14 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
         let terms = LabelTerms { class_weights, total, shown: &[], focal_gamma: config.focal_gamma };
         let label = T::label_loss_backward(parts, &self.labels, &self.is_labelled, terms, logits, gradient, partial);
         let edge = regulariser.map_or(0.0, |edges| {
-            edges.add_gradient([seed, step as u64], self.config.edges, logits, *classes, probabilities, gradient)
+            edges.add_gradient(
+                [seed, step as u64],
+                self.options.agreement_edges,
+                logits,
+                *classes,
+                probabilities,
+                gradient,
+            )
         });
         session.backward_from(0, true, None, gradient)?;
         Ok(StepLoss { label, edge, total: label + edge })
@@ -292,9 +294,9 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
 
     /// Labels the nodes that the last round is most certain of. Returns whether there were any.
     fn add_labels(&mut self) -> bool {
-        let GamConfig { new_labels, certainty, keep_shares, .. } = self.config;
-        let shares = keep_shares.then_some(&self.shares[..]);
-        let chosen = most_certain(&self.memory.probabilities, &self.known(), new_labels, certainty, shares);
+        let GamOptions { self_labels, self_label_certainty, keep_class_shares, .. } = self.options;
+        let shares = keep_class_shares.then_some(&self.shares[..]);
+        let chosen = most_certain(&self.memory.probabilities, &self.known(), self_labels, self_label_certainty, shares);
         let Labels::Single { of, .. } = &mut self.labels else { unreachable!("made of single labels") };
         for &(node, class) in &chosen {
             of[node as usize] = class;
@@ -351,17 +353,20 @@ mod tests {
         Example::new(graph, features, labels, splits).unwrap()
     }
 
-    fn config(rounds: usize) -> GamConfig {
-        GamConfig {
-            agreement: AgreementConfig { hidden: 16, lr: 0.01, batch: 32, patience: 60, max_steps: 150 },
-            weights: AgreementWeights { labelled: 0.1, mixed: 2.0, unlabelled: 1.0 },
-            edges: 64,
-            new_labels: 30,
-            certainty: 0.4,
-            keep_shares: true,
+    fn options(rounds: usize) -> GamOptions {
+        GamOptions {
+            agreement_hidden: 16,
+            agreement_lr: 0.01,
+            agreement_steps: 150,
+            agreement_edges: 64,
+            lambda_ll: 0.1,
+            lambda_lu: 2.0,
+            lambda_uu: 1.0,
+            self_labels: 30,
+            self_label_certainty: 0.4,
+            keep_class_shares: true,
             rounds,
             round_patience: 30,
-            patience: 2,
         }
     }
 
@@ -374,7 +379,7 @@ mod tests {
     fn train(rounds: usize) -> (Vec<Epoch>, Trained<Cpu<f32>>) {
         let prepared = prepared(&example(), 60);
         let mut history = Vec::new();
-        let trained = GamTrainer::new(&prepared, config(rounds), 4).unwrap().run(|epoch| {
+        let trained = GamTrainer::new(&prepared, options(rounds), 4).unwrap().run(|epoch| {
             history.push(*epoch);
             ControlFlow::Continue(())
         });
@@ -399,7 +404,7 @@ mod tests {
         let example = example::<f64>();
         let shape = Architecture { hidden: 3, dropout: 0.3, ..Architecture::new("gcn".parse().unwrap(), &example) };
         let prepared = Prepared::on(&Cpu::default(), &[example], shape, TrainConfig::default()).unwrap();
-        let mut trainer = GamTrainer::new(&prepared, config(2), 4).unwrap();
+        let mut trainer = GamTrainer::new(&prepared, options(2), 4).unwrap();
         let regulariser = trainer.regulariser(&prepared.examples()[0], 4);
         let network = Network::on(prepared.device(), shape, 4).unwrap();
         let mut session = Session::new(&prepared, network, 4, true).unwrap();
@@ -460,7 +465,7 @@ mod tests {
         example.test.iter().for_each(|&node| of[node as usize] = (of[node as usize] + 1) % 3);
         let logits = [example, changed].map(|example| {
             let prepared = prepared(&example, 40);
-            let trainer = GamTrainer::new(&prepared, config(3), 1).unwrap();
+            let trainer = GamTrainer::new(&prepared, options(3), 1).unwrap();
             trainer.run(|_| ControlFlow::Continue(())).unwrap().logits
         });
         assert_eq!(logits[0], logits[1]);
@@ -469,7 +474,7 @@ mod tests {
     #[test]
     fn observer_stops_training() {
         let prepared = prepared(&example(), 40);
-        let trained = GamTrainer::new(&prepared, config(3), 1).unwrap().run(|epoch| match epoch.epoch {
+        let trained = GamTrainer::new(&prepared, options(3), 1).unwrap().run(|epoch| match epoch.epoch {
             44 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         });
@@ -484,13 +489,13 @@ mod tests {
         let two =
             Prepared::on(&Cpu::default(), &[example.clone(), example.clone()], architecture, TrainConfig::default())
                 .unwrap();
-        let error = GamTrainer::new(&two, config(2), 0).unwrap_err().to_string();
+        let error = GamTrainer::new(&two, options(2), 0).unwrap_err().to_string();
         assert_eq!(error, "model = gcn-gam: needs one graph, and the dataset has several");
         let labels = Labels::Multi { classes: 3, of: vec![0; 900] };
         let multi = Example { labels, graph: Arc::clone(&example.graph), ..example };
         let architecture = Architecture::new("gcn".parse().unwrap(), &multi);
         let prepared = Prepared::on(&Cpu::default(), &[multi], architecture, TrainConfig::default()).unwrap();
-        let error = GamTrainer::new(&prepared, config(2), 0).unwrap_err().to_string();
+        let error = GamTrainer::new(&prepared, options(2), 0).unwrap_err().to_string();
         assert_eq!(error, "model = gcn-gam: needs nodes with one class each, and these may have several");
     }
 }

@@ -16,13 +16,12 @@
 mod gcn;
 mod hypergradient;
 mod model;
-mod options;
 mod sampled;
 #[cfg(test)]
 mod tests;
 mod train;
 
 pub use model::LdsModel;
-pub use options::LdsOptions;
 pub use sampled::{EdgeProbabilities, MOST_NODES, SampledGraph};
-pub use train::{InitialGraph, LdsConfig, LdsTrained, LdsTrainer};
+pub use supergat_core::hyperparameters::LdsOptions;
+pub use train::{LdsTrained, LdsTrainer};

@@ -8,7 +8,8 @@ use crate::Learned;
 use std::ops::ControlFlow;
 use supergat_core::memory::Buffer;
 use supergat_core::random::{Purpose, Stream};
-use supergat_core::{Direction, Epoch, Example, Features, Graph, Labels};
+use supergat_core::{Architecture, Direction, Epoch, Example, Features, Graph, Labels, Prepared, TrainConfig};
+use supergat_cpu::Cpu;
 use supergat_cpu::kernels::Adam;
 
 type Matrix = Vec<Vec<f64>>;
@@ -234,26 +235,25 @@ fn example() -> Example<f32> {
     Example::new(graph, features, labels, [(0..15).collect(), (15..75).collect(), (75..nodes).collect()]).unwrap()
 }
 
-fn config() -> LdsConfig {
-    LdsConfig {
-        hidden: 8,
-        dropout: 0.3,
-        lr: 0.02,
-        lambda_2: 5e-4,
-        graph: InitialGraph::Given,
-        edge_lr: 0.2,
-        steps: 4,
-        max_steps: 60,
-        step_patience: 20,
-        samples: 4,
-        max_epochs: 4,
-        patience: 4,
-    }
+const OPTIONS: LdsOptions = LdsOptions {
+    similar_neighbours: 0,
+    edge_lr: 0.2,
+    edge_steps: 4,
+    inner_steps: 60,
+    inner_patience: 20,
+    graph_samples: 4,
+    outer_patience: 4,
+};
+
+fn prepared(example: Example<f32>, max_epochs: usize) -> Prepared<Cpu<f32>> {
+    let shape = Architecture { hidden: 8, dropout: 0.3, ..Architecture::new("lds".parse().unwrap(), &example) };
+    let config = TrainConfig { lr: 0.02, lambda_2: 5e-4, max_epochs, ..TrainConfig::default() };
+    Prepared::on(&Cpu::default(), &[example], shape, config).unwrap()
 }
 
-fn train(config: LdsConfig) -> (Vec<Epoch>, LdsTrained<f32>) {
+fn train(max_epochs: usize, options: LdsOptions) -> (Vec<Epoch>, LdsTrained<f32>) {
     let mut history = Vec::new();
-    let trained = LdsTrainer::new(&example(), config, 3).unwrap().run(|epoch| {
+    let trained = LdsTrainer::new(&prepared(example(), max_epochs), options, 3).unwrap().run(|epoch| {
         history.push(*epoch);
         ControlFlow::Continue(())
     });
@@ -262,8 +262,8 @@ fn train(config: LdsConfig) -> (Vec<Epoch>, LdsTrained<f32>) {
 
 #[test]
 fn learned_edges_lower_the_outer_loss() {
-    let (history, trained) = train(config());
-    let (still, alone) = train(LdsConfig { edge_lr: 0.0, ..config() });
+    let (history, trained) = train(4, OPTIONS);
+    let (still, alone) = train(4, LdsOptions { edge_lr: 0.0, ..OPTIONS });
     let last = |history: &[Epoch]| history.last().unwrap().train.edge;
     assert!(last(&history) < last(&still), "{} {}", last(&history), last(&still));
     assert!(trained.outcome.test.metric > alone.outcome.test.metric - 0.1, "{:?} {:?}", trained.outcome, alone.outcome);
@@ -274,7 +274,7 @@ fn learned_edges_lower_the_outer_loss() {
 fn results_do_not_depend_on_threads() {
     let with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| train(config()))
+        pool.install(|| train(4, OPTIONS))
     };
     let ((history, one), (again, three)) = (with(1), with(3));
     assert!(history == again && one.logits == three.logits && one.model.links() == three.model.links());
@@ -282,7 +282,7 @@ fn results_do_not_depend_on_threads() {
 
 #[test]
 fn models_are_restored_from_weights_and_links() {
-    let (_, LdsTrained { model, logits, .. }) = train(LdsConfig { max_epochs: 1, ..config() });
+    let (_, LdsTrained { model, logits, .. }) = train(1, OPTIONS);
     let again = LdsModel::new(model.widths(), model.weights().clone(), 150, &model.links()).unwrap();
     assert_eq!(again.logits(&example().features).unwrap(), logits);
     let other = Features::dense(149, 6, vec![0.0f32; 149 * 6]).unwrap();
@@ -292,17 +292,16 @@ fn models_are_restored_from_weights_and_links() {
 
 #[test]
 fn neighbours_by_features_replace_the_given_graph() {
-    let neighbours = LdsConfig { graph: InitialGraph::Neighbours(5), max_epochs: 1, ..config() };
-    let (_, trained) = train(neighbours);
-    let (_, given) = train(LdsConfig { max_epochs: 1, ..config() });
+    let (_, trained) = train(1, LdsOptions { similar_neighbours: 5, ..OPTIONS });
+    let (_, given) = train(1, OPTIONS);
     assert_ne!(trained.model.links(), given.model.links());
 }
 
 #[test]
 fn rejects_what_it_cannot_train() {
     let few = Example { validation: vec![20], ..example() };
-    let error = LdsTrainer::new(&few, config(), 0).unwrap_err().to_string();
+    let error = LdsTrainer::new(&prepared(few, 1), OPTIONS, 0).unwrap_err().to_string();
     assert!(error.contains("needs two validation nodes"), "{error}");
     let multi = Example { labels: Labels::Multi { classes: 3, of: vec![0; 450] }, ..example() };
-    assert!(LdsTrainer::new(&multi, config(), 0).unwrap_err().to_string().contains("one class each"));
+    assert!(LdsTrainer::new(&prepared(multi, 1), OPTIONS, 0).unwrap_err().to_string().contains("one class each"));
 }

@@ -6,52 +6,14 @@ use super::model::{LdsModel, Mean, unpadded};
 use super::sampled::{EdgeProbabilities, SampledGraph, stream};
 use crate::Learned;
 use std::ops::ControlFlow;
+use supergat_core::hyperparameters::LdsOptions;
 use supergat_core::memory::Buffer;
 use supergat_core::random::{Purpose, Stream};
-use supergat_core::{Epoch, Error, Example, Labels, Outcome, Result, Score, StepLoss};
+use supergat_core::{
+    Architecture, Epoch, Error, Example, Labels, Outcome, Prepared, Result, Score, StepLoss, TrainConfig,
+};
+use supergat_cpu::Cpu;
 use supergat_cpu::kernels::{Adam, Primitives};
-
-/// Graph that training starts from.
-///
-/// See [`LdsTrainer`] for an example.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InitialGraph {
-    /// The given graph.
-    Given,
-    /// Each node with this number of nodes with the most similar features. The given graph is not used.
-    Neighbours(usize),
-}
-
-/// Hyperparameters of LDS.
-///
-/// See [`LdsTrainer`] for an example.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LdsConfig {
-    /// Number of hidden features.
-    pub hidden: usize,
-    /// Dropout probability of features and hidden features in training.
-    pub dropout: f64,
-    /// Learning rate of the weights (Adam).
-    pub lr: f64,
-    /// Weight decay of the first layer.
-    pub lambda_2: f64,
-    /// Graph that training starts from.
-    pub graph: InitialGraph,
-    /// Learning rate of the probabilities of edges (gradient descent).
-    pub edge_lr: f64,
-    /// Number of steps between two updates of the probabilities, which their gradient passes through (tau).
-    pub steps: usize,
-    /// Maximum number of steps of an epoch.
-    pub max_steps: usize,
-    /// Number of steps without a smaller loss after which an epoch ends.
-    pub step_patience: usize,
-    /// Number of sampled graphs of a prediction (S).
-    pub samples: usize,
-    /// Maximum number of epochs.
-    pub max_epochs: usize,
-    /// Number of epochs after the best one.
-    pub patience: usize,
-}
 
 /// Relative decrease of the training loss that counts as smaller.
 const LEAST_DECREASE: f64 = 0.001;
@@ -73,36 +35,36 @@ pub struct LdsTrained<T> {
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use supergat_systems::lds::{InitialGraph, LdsConfig, LdsTrainer};
-/// use supergat_core::{Direction, Example, Features, Graph, Labels};
+/// use supergat_systems::lds::{LdsOptions, LdsTrainer};
+/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Prepared, TrainConfig};
+/// use supergat_cpu::Cpu;
 /// let links: Vec<(u32, u32)> = (0..11).map(|i| (i, i + 1)).collect();
 /// let graph = Graph::from_edges(12, &links, Direction::Undirected)?;
 /// let features = Features::dense(12, 1, (0..12).map(|i| if i < 6 { 1.0f32 } else { -1.0 }).collect())?;
 /// let labels = Labels::Single { classes: 2, of: (0..12).map(|i| u32::from(i >= 6)).collect() };
 /// let example = Example::new(graph, features, labels, [vec![0, 11], vec![2, 3, 8, 9], vec![4, 7]])?;
-/// let config = LdsConfig {
-///     hidden: 8,
-///     dropout: 0.0,
-///     lr: 0.05,
-///     lambda_2: 0.0,
-///     graph: InitialGraph::Given,
+/// let architecture = Architecture { hidden: 8, dropout: 0.0, ..Architecture::new("lds".parse().unwrap(), &example) };
+/// let config = TrainConfig { lr: 0.05, lambda_2: 0.0, max_epochs: 3, ..TrainConfig::default() };
+/// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, config)?;
+/// let options = LdsOptions {
+///     similar_neighbours: 0,
 ///     edge_lr: 0.1,
-///     steps: 5,
-///     max_steps: 50,
-///     step_patience: 10,
-///     samples: 4,
-///     max_epochs: 3,
-///     patience: 3,
+///     edge_steps: 5,
+///     inner_steps: 50,
+///     inner_patience: 10,
+///     graph_samples: 4,
+///     outer_patience: 3,
 /// };
-/// let trained = LdsTrainer::new(&example, config, 0)?.run(|_| ControlFlow::Continue(()))?;
+/// let trained = LdsTrainer::new(&prepared, options, 0)?.run(|_| ControlFlow::Continue(()))?;
 /// assert_eq!((trained.outcome.epochs, trained.outcome.test.metric), (3, 1.0));
-/// assert_eq!(trained.model.logits(&example.features)?, trained.logits);
+/// assert_eq!(trained.model.logits(&prepared.examples()[0].features)?, trained.logits);
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct LdsTrainer<'e, T: Primitives> {
     example: &'e Example<T>,
-    config: LdsConfig,
+    training: TrainConfig,
+    options: LdsOptions,
     seed: u64,
     class_of: &'e [u32],
     /// Validation nodes of the outer problem, and those that select.
@@ -122,9 +84,14 @@ pub struct LdsTrainer<'e, T: Primitives> {
 }
 
 impl<'e, T: Primitives> LdsTrainer<'e, T> {
-    /// Allocates the memory of a training. Fails if the graph is too large, or nodes may have several classes.
-    pub fn new(example: &'e Example<T>, config: LdsConfig, seed: u64) -> Result<Self> {
+    /// Allocates the memory of a training. Fails if there are several graphs, if the graph is too large, or if nodes may
+    /// have several classes.
+    pub fn new(prepared: &'e Prepared<Cpu<T>>, options: LdsOptions, seed: u64) -> Result<Self> {
         let refuse = |reason: &str| Error::Hyperparameter { name: "model", value: "lds".into(), reason: reason.into() };
+        let [example] = prepared.examples() else {
+            return Err(refuse("needs one graph, and the dataset has several"));
+        };
+        let (Architecture { hidden, dropout, .. }, training) = (*prepared.architecture(), *prepared.config());
         let Labels::Single { classes, of } = &example.labels else {
             return Err(refuse("needs nodes with one class each, and these may have several"));
         };
@@ -139,14 +106,14 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
                 "needs two validation nodes or more: one half trains the edges, the other half selects",
             ));
         }
-        let edges = match config.graph {
-            InitialGraph::Given => EdgeProbabilities::of_graph(&example.graph)?,
-            InitialGraph::Neighbours(count) => EdgeProbabilities::of_neighbours(&example.features, count)?,
+        let edges = match options.similar_neighbours {
+            0 => EdgeProbabilities::of_graph(&example.graph)?,
+            count => EdgeProbabilities::of_neighbours(&example.features, count)?,
         };
         let mut outer = example.validation.clone();
         Stream::new(seed, 0, 0, Purpose::ValidationHalf).shuffle(&mut outer);
         let selects = outer.split_off(outer.len() / 2);
-        let gcn = Gcn::new(&example.features, config.hidden, *classes, config.lambda_2, config.dropout);
+        let gcn = Gcn::new(&example.features, hidden, *classes, training.lambda_2, dropout);
         let shape = gcn.shape;
         let pair = || shape.weights().map(Buffer::zeros);
         let step = |_| Step {
@@ -159,17 +126,18 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
         };
         Ok(Self {
             example,
-            config,
+            training,
+            options,
             seed,
             class_of: of,
             halves: [outer, selects],
             edges,
             learned: shape.weights().map(Learned::zeros),
-            steps: (0..config.steps).map(step).collect(),
+            steps: (0..options.edge_steps).map(step).collect(),
             graph: SampledGraph::new(shape.nodes),
             last: pair(),
             reverse: Reverse::new(shape),
-            factors: Factors::new(shape, config.steps),
+            factors: Factors::new(shape, options.edge_steps),
             mean: Mean::new(shape),
             gcn,
             step: 0,
@@ -177,20 +145,20 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
     }
 
     /// Returns the number of bytes that a training allocates. Fails if the graph is too large.
-    pub fn bytes(example: &Example<T>, config: &LdsConfig) -> Result<u64> {
+    pub fn bytes(example: &Example<T>, hidden: usize, options: &LdsOptions) -> Result<u64> {
         EdgeProbabilities::<T>::check(example.graph.nodes())?;
         let (nodes, columns) = (example.graph.nodes(), example.features.columns());
-        let shape = Shape { nodes, columns, hidden: config.hidden, classes: example.labels.classes() };
+        let shape = Shape { nodes, columns, hidden, classes: example.labels.classes() };
         let weights: usize = shape.weights().iter().sum();
-        let (edges, entries) = match config.graph {
-            InitialGraph::Given => (example.graph.edges(), 0),
+        let (edges, entries) = match options.similar_neighbours {
+            0 => (example.graph.edges(), 0),
             // Links in both directions and self-loops; first, all features by column with their nodes.
-            InitialGraph::Neighbours(count) => (nodes * (2 * count.min(nodes) + 1), 16 * example.features.stored()),
+            count => (nodes * (2 * count.min(nodes) + 1), 16 * example.features.stored()),
         };
         // Graphs of steps, those of a prediction and of the best one, and one more.
-        let graphs = (config.steps + 2 * config.samples + 1) * (48 * nodes + 16 * edges) + entries;
-        let weights = (4 * config.steps + 12) * weights * size_of::<T>();
-        let rows = Gcn::bytes(&example.features, shape) + Factors::<T>::bytes(shape, config.steps);
+        let graphs = (options.edge_steps + 2 * options.graph_samples + 1) * (48 * nodes + 16 * edges) + entries;
+        let weights = (4 * options.edge_steps + 12) * weights * size_of::<T>();
+        let rows = Gcn::bytes(&example.features, shape) + Factors::<T>::bytes(shape, options.edge_steps);
         Ok(EdgeProbabilities::<T>::bytes(nodes) + rows + (weights + graphs) as u64)
     }
 
@@ -200,7 +168,7 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
     pub fn run(mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<LdsTrained<T>> {
         let mut best: Option<(Outcome, LdsModel<T>, Vec<T>)> = None;
         let (mut epochs, mut interrupted, mut since) = (0, false, 0);
-        while epochs < self.config.max_epochs && since < self.config.patience && !interrupted {
+        while epochs < self.training.max_epochs && since < self.options.outer_patience && !interrupted {
             let epoch = epochs;
             let train = self.train(epoch);
             let graphs = self.predict(epoch);
@@ -235,7 +203,7 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
 
     /// Trains new weights, and the probabilities of edges with them. Returns the last losses.
     fn train(&mut self, epoch: usize) -> StepLoss {
-        let (shape, lr) = (self.gcn.shape, self.config.lr);
+        let (shape, lr) = (self.gcn.shape, self.training.lr);
         let [s1, s2] = shape.strides();
         let sizes = [([shape.columns, shape.hidden], s1), ([shape.hidden, shape.classes], s2)];
         for (k, (size, stride)) in sizes.into_iter().enumerate() {
@@ -244,8 +212,8 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
         let targets = |nodes| Targets { nodes, class_of: self.class_of };
         let [train, outer] = [targets(&self.example.train), targets(&self.halves[0])];
         let (mut best, mut since, mut losses) = (f64::INFINITY, 0, StepLoss::default());
-        for number in 0..self.config.max_steps {
-            let place = number % self.config.steps;
+        for number in 0..self.options.inner_steps {
+            let place = number % self.options.edge_steps;
             let step = &mut self.steps[place];
             (step.number, step.adam_step) = (self.step, number as u64 + 1);
             self.edges.sample(stream(self.seed, self.step), &mut step.graph);
@@ -264,20 +232,20 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
                 first[k].copy_from_slice(&learned.moments[0]);
                 second[k].copy_from_slice(&learned.moments[1]);
             }
-            if place + 1 == self.config.steps {
+            if place + 1 == self.options.edge_steps {
                 self.edges.sample(Stream::new(self.seed, self.step, 1, Purpose::GraphSample), &mut self.graph);
                 for (last, learned) in self.last.iter_mut().zip(&self.learned) {
                     last.copy_from_slice(&learned.value);
                 }
                 let Self { reverse, gcn, seed, steps, factors, graph, last, .. } = self;
                 losses.edge = reverse.run(gcn, *seed, lr, steps, (graph, last), [train, outer], factors);
-                factors.descend(&mut self.edges, self.config.edge_lr);
+                factors.descend(&mut self.edges, self.options.edge_lr);
             }
             if losses.label < best * (1.0 - LEAST_DECREASE) {
                 (best, since) = (losses.label, 0);
             } else {
                 since += 1;
-                if since >= self.config.step_patience {
+                if since >= self.options.inner_patience {
                     break;
                 }
             }
@@ -299,6 +267,6 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
             self.mean.add(&self.gcn);
             self.graph.clone()
         };
-        (0..self.config.samples).map(sample).collect()
+        (0..self.options.graph_samples).map(sample).collect()
     }
 }
