@@ -4,7 +4,7 @@
 //! that implements a trait for each group of primitives: where numbers are stored, how work is divided and which copies
 //! it needs are its own affair.
 //!
-//! All devices use the same layouts: rows of heads ([`HeadLayout`]), states of attention
+//! All devices use the same layouts: rows of heads ([`HeadLayout`](crate::HeadLayout)), states of attention
 //! ([`STATE`]), dropout masks and samples. So weights and masks can be compared number by
 //! number, and the random numbers of all devices are the same bits.
 
