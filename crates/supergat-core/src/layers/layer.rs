@@ -32,7 +32,7 @@ use crate::random::{Purpose, Stream};
 ///
 /// ```
 /// use supergat_cpu::Cpu;
-/// use supergat_core::Device;
+/// use supergat_core::device::prelude::*;
 /// use supergat_core::device::{FromAbove, Input, Place};
 /// use supergat_core::HeadLayout;
 /// use supergat_core::layers::{EdgeInput, Layer, Shape};
