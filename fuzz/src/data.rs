@@ -13,8 +13,8 @@ use supergat_data::formats::{graphml, graphsaint, musae, npz_dataset, ppi, webkb
 /// Separator of the files of a dataset.
 pub const SEPARATOR: &[u8] = b"\n==\n";
 
-/// A reader under test.
-pub type Target = fn(&[u8]);
+/// A reader under test. Returns whether it accepts the bytes.
+pub type Target = fn(&[u8]) -> bool;
 
 /// All targets of datasets by the name of their folder in the corpus.
 pub const TARGETS: [(&str, Target); 14] = [
@@ -50,77 +50,71 @@ fn split_files<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
 }
 
 /// Reads a numpy array.
-pub fn npy_file(bytes: &[u8]) {
-    if let Ok(array) = npy::Array::parse(here(), bytes.to_vec()) {
-        let _ = (array.numbers(), array.integers(), array.texts());
-    }
+pub fn npy_file(bytes: &[u8]) -> bool {
+    let array = npy::Array::parse(here(), bytes.to_vec());
+    array.is_ok_and(|array| array.numbers().is_ok() | array.integers().is_ok() | array.texts().is_ok())
 }
 
 /// Reads a scipy matrix.
-pub fn npz_file(bytes: &[u8]) {
-    if let Ok(npz) = npz::Npz::parse(here(), bytes.to_vec()) {
-        let _ = npz::sparse_matrix(&npz);
-    }
+pub fn npz_file(bytes: &[u8]) -> bool {
+    npz::Npz::parse(here(), bytes.to_vec()).is_ok_and(|npz| npz::sparse_matrix(&npz).is_ok())
 }
 
 /// Reads a dataset in one npz file.
-pub fn gnn_benchmark_file(bytes: &[u8]) {
-    if let Ok(npz) = npz::Npz::parse(here(), bytes.to_vec()) {
-        let _ = npz_dataset::parse(&npz, "fuzz".into(), &LoadOptions::default());
-    }
+pub fn gnn_benchmark_file(bytes: &[u8]) -> bool {
+    let npz = npz::Npz::parse(here(), bytes.to_vec());
+    npz.is_ok_and(|npz| npz_dataset::parse(&npz, "fuzz".into(), &LoadOptions::default()).is_ok())
 }
 
 /// Reads a GraphML file.
-pub fn graphml_file(bytes: &[u8]) {
-    let _ = graphml::parse(here(), bytes.to_vec(), "fuzz".into(), &LoadOptions::default());
+pub fn graphml_file(bytes: &[u8]) -> bool {
+    graphml::parse(here(), bytes.to_vec(), "fuzz".into(), &LoadOptions::default()).is_ok()
 }
 
 /// Reads a Matrix Market file.
-pub fn matrix_market_file(bytes: &[u8]) {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        let _ = matrix_market::as_table(here(), text, false);
-    }
+pub fn matrix_market_file(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|text| matrix_market::as_table(here(), text, false).is_ok())
 }
 
 /// Reads pages of Wikipedia or users of Twitch: links, classes, features.
-pub fn musae_files(bytes: &[u8]) {
+pub fn musae_files(bytes: &[u8]) -> bool {
     let files = musae::Files { edges: "edges".into(), target: "target".into(), words: "words".into() };
-    let _ = files.parse(split_files(bytes), "chameleon", &LoadOptions::default());
+    files.parse(split_files(bytes), "chameleon", &LoadOptions::default()).is_ok()
 }
 
 /// Reads an archive of web pages.
-pub fn webkb_file(bytes: &[u8]) {
-    let _ = webkb::parse(here(), bytes, "fuzz".into(), &LoadOptions::default());
+pub fn webkb_file(bytes: &[u8]) -> bool {
+    webkb::parse(here(), bytes, "fuzz".into(), &LoadOptions::default()).is_ok()
 }
 
 /// Reads an archive of protein interactions.
-pub fn ppi_file(bytes: &[u8]) {
-    let _ = ppi::parse(here(), bytes.to_vec(), "fuzz".into(), &LoadOptions::default());
+pub fn ppi_file(bytes: &[u8]) -> bool {
+    ppi::parse(here(), bytes.to_vec(), "fuzz".into(), &LoadOptions::default()).is_ok()
 }
 
 /// Reads articles on computer science.
-pub fn wiki_cs_file(bytes: &[u8]) {
-    let _ = wiki_cs::parse(here(), bytes, "fuzz".into(), &LoadOptions::default());
+pub fn wiki_cs_file(bytes: &[u8]) -> bool {
+    wiki_cs::parse(here(), bytes, "fuzz".into(), &LoadOptions::default()).is_ok()
 }
 
 /// Reads the four files of GraphSAINT.
-pub fn graphsaint_files(bytes: &[u8]) {
+pub fn graphsaint_files(bytes: &[u8]) -> bool {
     let [adjacency, features, classes, roles] = split_files::<4>(bytes).map(<[u8]>::to_vec);
     let files = [adjacency, classes, roles];
-    let _ = graphsaint::parse(here(), files, Some(features), "fuzz".into(), &LoadOptions::default());
+    graphsaint::parse(here(), files, Some(features), "fuzz".into(), &LoadOptions::default()).is_ok()
 }
 
 /// Reads a pickle and its arrays.
-pub fn pickle_file(bytes: &[u8]) {
-    let Ok(pickle) = Pickle::parse(here(), bytes, Limits::default()) else { return };
+pub fn pickle_file(bytes: &[u8]) -> bool {
+    let Ok(pickle) = Pickle::parse(here(), bytes, Limits::default()) else { return false };
     match pickle.value(pickle.root()) {
-        Value::Csr(_) => drop(pickle.csr(pickle.root())),
-        _ => drop(pickle.array(pickle.root()).map(|array| array.values().count())),
+        Value::Csr(_) => pickle.csr(pickle.root()).is_ok(),
+        _ => pickle.array(pickle.root()).map(|array| array.values().count()).is_ok(),
     }
 }
 
 /// Reads a dataset from a folder; the first line names the format, the rest are the files.
-pub fn folder_files(bytes: &[u8]) {
+pub fn folder_files(bytes: &[u8]) -> bool {
     const OGB: [&str; 7] = [
         "raw/edge.csv",
         "raw/node-feat.csv",
@@ -147,32 +141,35 @@ pub fn folder_files(bytes: &[u8]) {
         std::fs::create_dir_all(path.parent().expect("within the folder")).expect("a temporary folder");
         std::fs::write(path, bytes).expect("a temporary file");
     }
-    let _ = supergat_data::load(root.to_str().expect("a plain path"));
+    let is_read = supergat_data::load(root.to_str().expect("a plain path")).is_ok();
     std::fs::remove_dir_all(root).expect("the folder was just made");
+    is_read
 }
 
 /// Reads a folder of tables; empty files are not written.
-pub fn table_files(bytes: &[u8]) {
+pub fn table_files(bytes: &[u8]) -> bool {
     const NAMES: [&str; 6] = ["nodes.csv", "edges.csv", "features.csv", "labels.csv", "splits.csv", "dataset.toml"];
     let root = std::env::temp_dir().join(format!("supergat-fuzz-tables-{}", std::process::id()));
     std::fs::create_dir_all(&root).expect("a temporary folder");
     for (name, bytes) in NAMES.iter().zip(split_files::<6>(bytes)).filter(|(_, bytes)| !bytes.is_empty()) {
         std::fs::write(root.join(name), bytes).expect("a temporary file");
     }
-    let _ = supergat_data::load(root.to_str().expect("a plain path"));
+    let is_read = supergat_data::load(root.to_str().expect("a plain path")).is_ok();
     std::fs::remove_dir_all(root).expect("the folder was just made");
+    is_read
 }
 
 /// Reads a converted dataset, and its parts if it has any.
-pub fn converted_file(bytes: &[u8]) {
-    let _ = supergat_data::converted::parse(here(), bytes);
-    let Ok(file) = PartitionedFile::from_bytes(here(), bytes.to_vec()) else { return };
+pub fn converted_file(bytes: &[u8]) -> bool {
+    let is_read = supergat_data::converted::parse(here(), bytes).is_ok();
+    let Ok(file) = PartitionedFile::from_bytes(here(), bytes.to_vec()) else { return is_read };
     for graph in (0..file.graphs()).map(|k| file.graph(k)) {
         for nodes in (0..graph.parts()).map(|part| graph.part(part)) {
             let _ = (graph.order(nodes.clone()), graph.place_at_target(nodes.clone()));
             let _ = (graph.features(nodes.clone()), graph.splits(nodes));
         }
     }
+    is_read
 }
 
 /// Returns a gzip file of the bytes without compression.
