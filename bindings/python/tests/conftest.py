@@ -49,7 +49,7 @@ def command_line() -> Callable[..., str]:
         pytest.skip(f"no command line at {binary}: build it with cargo build --release, or set SUPERGAT_BINARY")
 
     def run(*arguments: object) -> str:
-        done = subprocess.run([binary, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([binary, *map(str, arguments)], capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -47,7 +47,7 @@ def pyg_like():
 def test_every_block_of_the_manual_runs(tmp_path, monkeypatch):
     for name in ("pandas", "scipy", "sklearn", "networkx"):
         pytest.importorskip(name)
-    subprocess.run([sys.executable, ROOT / "scripts" / "example-tables.py", tmp_path / "library"], check=True)
+    subprocess.run([sys.executable, ROOT / "scripts" / "example-tables.py", tmp_path / "library"], check=True, timeout=600)
     monkeypatch.chdir(tmp_path)
     namespace = {"data": pyg_like()}
     found = [(page, *block) for page in PAGES for block in blocks(page.read_text(encoding="utf-8"))]
@@ -62,7 +62,7 @@ def test_every_block_of_the_manual_runs(tmp_path, monkeypatch):
 def test_the_blocks_about_fraud_run(tmp_path, monkeypatch):
     pytest.importorskip("pandas")
     script = ROOT / "scripts" / "fraud-tables.py"
-    subprocess.run([sys.executable, script, tmp_path / "fraud", "--accounts", "4000"], check=True)
+    subprocess.run([sys.executable, script, tmp_path / "fraud", "--accounts", "4000"], check=True, timeout=600)
     monkeypatch.chdir(tmp_path)
     page = ROOT / "docs" / "studies" / "fraud.md"
     namespace = {}

@@ -38,6 +38,7 @@ mod study_grid;
 mod support;
 mod systems;
 mod tables;
+mod time_limit;
 mod train;
 mod trees;
 mod tune;

@@ -1,5 +1,10 @@
 //! Small random examples, networks and configurations for the tests.
 
+#[allow(dead_code, reason = "tests of the command use all of it")]
+#[path = "../../../supergat-cli/tests/cli/running.rs"]
+mod running;
+
+use running::Running;
 use supergat_core::example::ExampleShape;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
@@ -131,6 +136,7 @@ pub fn repeat_on_lesser_instruction_sets(skipped: Option<&str>) {
         if set == "avx2" {
             tests.args(["--skip", "gradients::"]);
         }
-        assert!(tests.env(VARIABLE, set).status().unwrap().success(), "{VARIABLE}={set}");
+        let status = Running::start(tests.env(VARIABLE, set)).wait().unwrap();
+        assert!(status.success(), "{VARIABLE}={set}");
     }
 }

@@ -3,9 +3,10 @@
 use crate::convert::assert_same;
 use crate::formats::every_format;
 use crate::planetoid::real_folder;
+use crate::running::Running;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 use supergat_data::{Cache, CacheChoice, Dataset, LoadOptions, SplitChoice, TableOptions, convert, load_with};
 
@@ -264,9 +265,9 @@ fn processes_share_the_cache() {
     let start = || {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "cache::child", "--test-threads=1"]).env(PLACE, place.root.path());
-        command.stdout(Stdio::null()).spawn().unwrap()
+        Running::start(command.stdout(Stdio::null()))
     };
-    let children: Vec<Child> = (0..4).map(|_| start()).collect();
+    let children: Vec<Running> = (0..4).map(|_| start()).collect();
     children.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
     let fresh = fs::read(&fresh).unwrap();
     let results = fs::read_dir(place.root.path()).unwrap().map(|entry| entry.unwrap().path());

@@ -1,6 +1,7 @@
 //! Memory limits, measured in child processes: compressed files that expand too far, and too little memory.
 
 use crate::arrays::{deflated_zeros, floats, gzip_of, ints, longs, npz, zip_of};
+use crate::running::output;
 use std::path::Path;
 use std::process::Command;
 use supergat_data::{Dataset, convert, load};
@@ -49,13 +50,13 @@ fn status(key: &str) -> u64 {
 /// Loads a source in a child process, with at most `limit` bytes of virtual memory.
 fn load_in_child(source: &Path, limit: Option<u64>) -> Child {
     let limit = limit.map_or("unlimited".into(), |bytes| (bytes / 1024).to_string());
-    let output = Command::new("sh")
+    let mut command = Command::new("sh");
+    command
         .args(["-c", "ulimit -v \"$0\" && exec \"$@\"", &limit])
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", "limits::child", "--nocapture", "--test-threads=1"])
-        .env(SOURCE, source)
-        .output()
-        .unwrap();
+        .env(SOURCE, source);
+    let output = output(&mut command);
     let text = String::from_utf8_lossy(&output.stdout);
     let value =
         |key: &str| text.lines().find_map(|line| line.split_once(key)).map_or("", |(_, value)| value).to_owned();

@@ -21,6 +21,9 @@ mod partitioned;
 mod pickles;
 mod planetoid;
 mod random_partition;
+#[allow(dead_code, reason = "tests of the command use all of it")]
+#[path = "../../../supergat-cli/tests/cli/running.rs"]
+mod running;
 mod shares;
 mod support;
 mod tables;

@@ -1,13 +1,13 @@
 //! Every example runs. `cargo test` builds them beside the tests.
 
+use crate::running::output;
 use std::process::Command;
 
 fn run(name: &str) -> String {
     let tests = std::env::current_exe().unwrap();
     let example = tests.parent().unwrap().with_file_name("examples").join(name);
-    let done = Command::new(&example)
-        .output()
-        .unwrap_or_else(|error| panic!("{}: {error}; `cargo test -p supergat` builds the examples", example.display()));
+    assert!(example.exists(), "{}: `cargo test -p supergat` builds the examples", example.display());
+    let done = output(&mut Command::new(&example));
     assert!(done.status.success(), "{name}: {}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8(done.stdout).unwrap()
 }

@@ -6,6 +6,9 @@ mod corpus;
 mod examples;
 mod links;
 mod node_order;
+#[allow(dead_code, reason = "tests of the command use all of it")]
+#[path = "../../../supergat-cli/tests/cli/running.rs"]
+mod running;
 mod saved;
 #[path = "../../../../fuzz/src/models.rs"]
 mod targets;
