@@ -264,6 +264,9 @@ pub fn train<'py>(
         // Models are compared once.
         let choice = builder.choose(dataset)?;
         comparing.end();
+        if choice.recommendation.is_some() && stop.load(Ordering::Relaxed) {
+            return Err(supergat::Error::Interrupted);
+        }
         builder.chosen(choice.clone()).train(dataset).map(|training| (training, choice))
     })?;
     let (training, choice) = training.map_err(exception)?;

@@ -149,13 +149,14 @@ pub fn datasets() -> String {
 
 /// Searches hyperparameters by the validation metric. Returns the trials and the best settings.
 #[pyfunction]
-#[pyo3(signature = (graph, model, *, trials, seed, seeds, threads, also=Vec::new(), search=Vec::new(), prune=false, values=None,
-    device="cpu", tf32=false, class_weight=None, positive=None, select=None))]
+#[pyo3(signature = (graph, model, *, choose_seconds=None, trials, seed, seeds, threads, also=Vec::new(), search=Vec::new(),
+    prune=false, values=None, device="cpu", tf32=false, class_weight=None, positive=None, select=None, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn tune(
     py: Python<'_>,
     graph: &Graph,
     model: &str,
+    choose_seconds: Option<f64>,
     trials: usize,
     seed: u64,
     seeds: u64,
@@ -169,6 +170,7 @@ pub fn tune(
     class_weight: Option<Weights>,
     positive: Option<&str>,
     select: Option<&str>,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let failed = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let known = Space::on_request();
@@ -179,7 +181,14 @@ pub fn tune(
     let class_weight = options::class_weight(class_weight)?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("graph.safetensors");
-    let mut builder = Classifier::builder().model(model);
+    let (stop, comparing) = (AtomicBool::new(false), Comparing::default());
+    let mut builder = Classifier::builder().model(model).resources(resources).observe_choice(|event| {
+        comparing.see(event);
+        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if let Some(seconds) = choose_seconds {
+        builder = builder.choose_seconds(seconds);
+    }
     if let Some(class) = positive {
         builder = builder.positive(class);
     }
@@ -190,7 +199,13 @@ pub fn tune(
         let name: String = name.extract()?;
         builder = builder.set(&name, value(&name, &found)?);
     }
-    let base = builder.choose(&graph.dataset).map_err(exception)?.settings;
+    let tell = |py: Python<'_>| comparing.tell(py, progress.as_ref()).map(drop);
+    let choice = crate::model::interruptible(py, &stop, &tell, || builder.choose(&graph.dataset))?;
+    comparing.end();
+    if stop.load(Ordering::Relaxed) {
+        return Err(exception(supergat::Error::Interrupted));
+    }
+    let base = choice.map_err(exception)?.settings;
     let space = Space::with(base.model, &also, &search).map_err(|error| failed(&error))?;
     guarded(py, || Ok(supergat_data::convert(&graph.dataset, &path)?))?;
     let tuning = Tuning {
@@ -208,7 +223,6 @@ pub fn tune(
         resources,
     };
     let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).map_err(|error| failed(&error))?;
-    let stop = AtomicBool::new(false);
     let observe = |_: TuneEvent<'_>| match stop.load(Ordering::Relaxed) {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),

@@ -21,6 +21,9 @@ from supergat import Graph, SuperGATClassifier, _supergat
 from supergat._progress import Progress
 from supergat.estimator import HYPERPARAMETERS
 
+#: Seconds after which a process is taken to hang.
+LIMIT = 600
+
 
 def python(code: str, **options: Any) -> subprocess.Popen[str]:
     """Start a fresh process that has the path of this one."""
@@ -29,15 +32,16 @@ def python(code: str, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", prelude + code], **pipes, **options)
 
 
-def test_import_takes_less_than_100_ms_beyond_numpy() -> None:
-    code = "import time, numpy, numpy.random; start = time.perf_counter(); import supergat; print(time.perf_counter() - start)"
-    found = [float(python(code).communicate(timeout=60)[0]) for _ in range(5)]
-    assert min(found) < 0.1
+def test_import_takes_less_time_than_that_of_numpy() -> None:
+    code = "from time import perf_counter as now; a = now(); import numpy, numpy.random; b = now(); import supergat; print(b - a, now() - b)"
+    found = [[float(time) for time in python(code).communicate(timeout=LIMIT)[0].split()] for _ in range(5)]
+    numpy, own = (min(times) for times in zip(*found, strict=True))
+    assert own < numpy
 
 
 def test_import_needs_numpy_only() -> None:
     code = "import supergat; print([name for name in ('pandas', 'polars', 'pyarrow', 'scipy', 'sklearn') if name in sys.modules])"
-    assert python(code).communicate(timeout=60)[0].strip() == "[]"
+    assert python(code).communicate(timeout=LIMIT)[0].strip() == "[]"
 
 
 LONG = """
@@ -53,14 +57,15 @@ print(training.interrupted, training.model.predict(graph).shape, len(training.ru
 def test_interrupt_returns_the_model_so_far() -> None:
     process = python(LONG)
     assert process.stdout is not None
+    watch = threading.Timer(LIMIT, process.kill)
+    watch.start()
     try:
         assert process.stdout.readline().strip() == "ready"
         time.sleep(1.5)
         process.send_signal(signal.SIGINT)
-        started = time.monotonic()
-        out, err = process.communicate(timeout=30)
-        assert time.monotonic() - started < 15
+        out, err = process.communicate()
     finally:
+        watch.cancel()
         process.kill()
     assert process.returncode == 0, err
     assert out.strip() == "True (3000,) True"
@@ -74,7 +79,7 @@ def test_resumes_a_killed_training(tmp_path: pathlib.Path) -> None:
     call = f"supergat.train(supergat.load({load!r}), 'gat-go', checkpoint={str(folder)!r}, **{options!r})"
     process = python(f"import supergat; {call}")
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + LIMIT
         while not list(folder.glob("seed-*.safetensors")):
             assert process.poll() is None and time.monotonic() < until
             time.sleep(0.01)
@@ -384,6 +389,27 @@ def test_a_comparison_of_models_is_shown_and_counted() -> None:
     assert any(left is not None for *_, left in line.lines)
 
 
+def test_a_comparison_in_a_script_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    for progress, announced in ((None, 1), (False, 0)):
+        caplog.clear()
+        supergat.train(unknown_graph(), max_epochs=2, progress=progress)
+        found = [record for record in caplog.records if record.levelname == "WARNING" and "comparing models" in record.message]
+        assert len(found) == announced
+        assert all("sage" in record.message and "choose_seconds=" in record.message for record in found)
+
+
+def test_a_search_shows_and_bounds_its_comparison_of_models() -> None:
+    line = Comparing(False)
+    options: dict[str, Any] = {"trials": 1, "seed": 0, "seeds": 1, "threads": 1, "values": {"max_epochs": 2}}
+    _supergat.tune(unknown_graph()._inner, "auto", progress=line, **options)
+    names, run, runs, _ = line.lines[-1]
+    assert "gcn" in names and 0 < run <= runs
+    found = supergat.tune(unknown_graph(), trials=1, seeds=1, choose_seconds=0, max_epochs=2)
+    assert len(found["trials"]) == 1
+    with pytest.raises(KeyboardInterrupt, match="before a model was chosen"):
+        _supergat.tune(unknown_graph(20000)._inner, "auto", progress=Comparing(True), **options)
+
+
 def test_ctrl_c_during_a_comparison_returns_no_model() -> None:
     with pytest.raises(KeyboardInterrupt, match="before a model was chosen"):
         # The comparison is long enough to be interrupted on a busy machine.
@@ -456,7 +482,7 @@ def test_numpy_is_enough(tmp_path: pathlib.Path) -> None:
         if folder.exists():
             (tmp_path / folder.name).symlink_to(folder)
     prelude = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-    done = subprocess.run([sys.executable, "-S", "-c", prelude + NUMPY_ONLY], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-S", "-c", prelude + NUMPY_ONLY], capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "['source', 'target', 'layer', 'head', 'coefficient', 'mean', 'logit']"

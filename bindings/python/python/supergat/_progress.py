@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from types import TracebackType
+
+log = logging.getLogger("supergat")
 
 
 class Progress:
     """Line such as ``training:  40 % |####      | 4/10 seeds [epoch 120, validation 81.2 %, 3 s]``.
 
-    While models are compared, it says which, and about how many seconds are left. ``show`` is ``True``, ``False``, or ``None`` for terminals and notebooks only.
+    While models are compared, it says which, and about how many seconds are left. ``show`` is ``True``, ``False``, or
+    ``None`` for terminals and notebooks only; elsewhere, a comparison is logged once as a warning.
     """
 
     #: Seconds before the line is drawn for the first time.
@@ -20,6 +24,7 @@ class Progress:
         self.seeds = seeds
         self.started = time.monotonic()
         self.width = 0
+        self.announces = show is None
         if show is None:
             show = sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
         self.show = show
@@ -38,6 +43,9 @@ class Progress:
 
     def choosing(self, names: str, run: int, runs: int, left: float | None) -> None:
         """Draw the line of a comparison; the extension calls this while it compares models."""
+        if self.announces and not self.show and names:
+            self.announces = False
+            log.warning("comparing models on held-out nodes: %s; model= names one, choose_seconds= limits the time", names)
         remaining = f"{time.monotonic() - self.started:.0f} s" if left is None else f"about {left:.0f} s left"
         self._draw(f"comparing models: run {run}/{runs} [{remaining}; {names}]" if runs else f"comparing models [{remaining}]")
 

@@ -181,6 +181,7 @@ def tune(
     graph: Graph,
     model: str,
     *,
+    choose_seconds: float | None = None,
     trials: int,
     seed: int,
     seeds: int,
@@ -194,4 +195,5 @@ def tune(
     class_weight: str | Sequence[tuple[str, float]] | None = None,
     positive: str | None = None,
     select: str | None = None,
+    progress: Progress | None = None,
 ) -> str: ...

@@ -246,6 +246,7 @@ def tune(
     graph: Graph,
     model: str = "auto",
     *,
+    choose_seconds: float | None = None,
     trials: int = 30,
     seeds: int = 3,
     also: Iterable[str] = (),
@@ -258,6 +259,7 @@ def tune(
     class_weight: str | Mapping[str, float] | None = None,
     positive: str | None = None,
     select: str | None = None,
+    progress: bool | None = None,
     **hyperparameters: Any,
 ) -> Tuned:
     """Search hyperparameters by the mean validation metric. Test nodes are never used.
@@ -267,6 +269,8 @@ def tune(
     graph : Graph
     model : str
         One of :func:`supergat.model_names`, or ``auto`` for the network that does best on held-out nodes.
+    choose_seconds, progress
+        Time and progress line of the comparison of ``auto``, as for :func:`supergat.train`.
     trials, seeds : int
         Number of settings to try, and number of seeds of each.
     also : list of str
@@ -310,11 +314,14 @@ def tune(
     if not isinstance(device, str):
         raise TypeError(f"device: expected a name such as 'cpu' or 'cuda', found {device!r}")
     ranges = [(name, _range_text(name, values)) for name, values in (search or {}).items()]
-    found = _supergat.tune(
-        inner, model, trials=trials, seed=seed, seeds=seeds, threads=threads, also=list(also), search=ranges,
-        prune=bool(prune), values={name: plain(value) for name, value in hyperparameters.items() if value is not None},
-        device=device, tf32=bool(tf32), class_weight=weight_pairs(class_weight), positive=positive, select=select,
-    )  # fmt: skip
+    with Progress(seeds, progress) as line:
+        found = _supergat.tune(
+            inner, model, choose_seconds=choose_seconds, trials=trials, seed=seed, seeds=seeds, threads=threads,
+            also=list(also), search=ranges, prune=bool(prune),
+            values={name: plain(value) for name, value in hyperparameters.items() if value is not None},
+            device=device, tf32=bool(tf32), class_weight=weight_pairs(class_weight), positive=positive, select=select,
+            progress=line,
+        )  # fmt: skip
     return Tuned(json.loads(found))
 
 

@@ -450,7 +450,7 @@ def train(
         what was compared. Ctrl-C during the comparison raises ``KeyboardInterrupt``.
     choose_seconds : float, optional
         Time for comparing models, if none is named; the answer then depends on the speed of the machine. By default
-        about as long as one training, on small graphs up to about twenty seconds of one core.
+        about as long as one training on large graphs, and up to twenty seconds of one core on small ones.
     seeds : int or list of int
         Number of seeds, or the seeds themselves.
     preset : str, optional
@@ -528,7 +528,7 @@ def train(
             device=device, tf32=bool(tf32), checkpoint=None if checkpoint is None else os.fspath(checkpoint),
             checkpoint_every=checkpoint_every, class_weight=weight_pairs(class_weight), positive=positive, calibrate=calibrate,
             threshold=None if threshold is None else str(threshold), select=select, ensemble=bool(ensemble),
-            progress=line if line.show else None,
+            progress=line,
         )  # fmt: skip
     if found["not_saved"]:
         log.warning("no checkpoint could be written: %s", found["not_saved"])

@@ -59,10 +59,12 @@ pub(super) fn run(
     let mut candidates: Vec<Candidate> = planned.iter().map(|one| one.trained_for(first_epochs)).collect();
     let splits: Vec<Dataset> = (0..plan.repetitions).map(|repetition| setup.resampled.dataset(repetition)).collect();
     let second = if plan.first_epochs.is_some() { KEPT } else { 0 };
+    let all = splits.len() * candidates.len() + second;
+    let is_stopped = observe(QuickEvent::Planned(plan)).is_break() || observe(QuickEvent::Run(0, all)).is_break();
     let course = Course {
-        stopped: AtomicBool::new(observe(QuickEvent::Planned(plan)).is_break()),
+        stopped: AtomicBool::new(is_stopped),
         done: AtomicUsize::new(0),
-        all: splits.len() * candidates.len() + second,
+        all,
         workers,
         started: Instant::now(),
         work: plan.work(),
