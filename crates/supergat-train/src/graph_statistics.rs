@@ -66,10 +66,7 @@ impl GraphStatistics {
             test: sum(&|e| e.test.len()),
             directed_edges: sum(&|e| e.graph.edges() - e.graph.nodes()),
             isolated: sum(&|e| isolated(&e.graph)),
-            unlabelled: sum(&|e| match &e.labels {
-                Labels::Single { of, .. } => of.iter().filter(|c| **c == Labels::UNKNOWN).count(),
-                Labels::Multi { .. } => 0,
-            }),
+            unlabelled: sum(&|e| (0..e.labels.nodes()).filter(|node| !e.labels.is_known(*node)).count()),
             self_loops: dataset.examples.iter().map(|e| e.graph.self_loops()).sum(),
             feature_density: nonzero / stored.max(1.0),
             multi_label: dataset.is_multi_label(),

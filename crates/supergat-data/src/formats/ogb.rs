@@ -16,7 +16,7 @@ use crate::dataset::{Dataset, graph_features, numbered, split};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::files::lines::{self, Table};
-use crate::options::{GivenFeatures, LoadOptions};
+use crate::options::LoadOptions;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use supergat_core::{Direction, Example, Features, Graph};
@@ -40,11 +40,9 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let count = table::<usize>(&counted, 1)?.values;
     require(&label, "rows", format!("{count:?}, as num-node-list.csv.gz says"), nodes, count == [nodes])?;
 
-    let features = match options.features.given() {
-        GivenFeatures::Required if !feat.exists() => return Err(graph_features::missing(&feat)),
-        GivenFeatures::Optional if !feat.exists() => graph_features::none(nodes),
-        GivenFeatures::Ignored => graph_features::none(nodes),
-        _ => features(&feat, nodes)?,
+    let features = match graph_features::are_read(&feat, options.features.given())? {
+        true => features(&feat, nodes)?,
+        false => graph_features::none(nodes),
     };
     let edges: Vec<(u32, u32)> = table(&edge, 2)?.values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
     let graph = Graph::from_edges(nodes, &edges, Direction::Directed).map_err(Error::core(&edge))?;

@@ -15,7 +15,7 @@ use crate::generate::random_partition::{self, RandomPartition};
 use crate::generate::variant::{self, Variant};
 use crate::options::{LoadOptions, Origin, SplitChoice, TableOptions};
 use crate::registry::{self, DATA_VARIABLE};
-use crate::words::shown;
+use crate::words::{first, shown};
 use crate::{converted, files};
 use std::path::{Path, PathBuf};
 
@@ -149,19 +149,9 @@ fn read_folder(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     if let Some(format) = FORMATS.iter().find(|format| (format.recognises)(&names)) {
         return format.read_folder(folder, &names, options);
     }
-    const SHOWN: usize = 3;
-    let some = names.iter().take(SHOWN).map(|name| shown(name)).collect::<Vec<_>>().join(", ");
+    let found = if names.is_empty() { "nothing".into() } else { first(3, names.iter().map(|name| shown(name))) };
     let Format { name, expected, .. } = nearest_format(&names);
-    Err(Error::UnknownFormat {
-        path: folder.to_owned(),
-        nearest: name,
-        expected,
-        found: match names.len() {
-            0 => "nothing".into(),
-            count if count <= SHOWN => some,
-            count => format!("{some} and {} more", count - SHOWN),
-        },
-    })
+    Err(Error::UnknownFormat { path: folder.to_owned(), nearest: name, expected, found })
 }
 
 /// Returns up to three known names with a similar spelling, nearest first.

@@ -5,7 +5,7 @@ use super::rows::sheet::Sheet;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::frames::{Frame, FrameColumn};
-use crate::words::shown;
+use crate::words::quoted;
 use rayon::prelude::*;
 
 /// Links of a frame that one task looks up.
@@ -139,5 +139,5 @@ fn find(column: &FrameColumn, nodes: &Nodes, row: usize) -> Option<(u32, bool)> 
 /// Builds the error for a link to an unknown node.
 fn unknown(sheet: &Sheet, line: u64, at: usize, id: &str) -> Error {
     let advice = "add the node, remove the link, or leave such links out with parameter `skip_unknown=true`";
-    sheet.at(line, at).error("the id of a node", format!("`{}`", shown(id)), advice)
+    sheet.at(line, at).error("the id of a node", quoted(id), advice)
 }

@@ -92,12 +92,11 @@ pub(in crate::tables) fn encode(
     notes.extend(missing::note(&sheet.name(), &schema.columns, &missing, schema.missing));
     if !unseen.is_empty() {
         let values: usize = unseen.values().sum();
-        let words: Vec<String> = unseen.into_keys().collect();
         notes.push(format!(
             "{}: {} that training did not see, read as unknown: {}",
             sheet.name(),
             count(values, "value"),
-            first_few(&words)
+            first_few(unseen.into_keys())
         ));
     }
     let features = match matrix.dense {

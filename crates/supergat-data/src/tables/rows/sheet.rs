@@ -176,6 +176,16 @@ impl Sheet {
         format!("{} {columns} ({}{more})", self.header.len(), names.join(", "))
     }
 
+    /// Returns the result of `of` for the first row below the header, if there is one. All rows are checked.
+    pub fn of_first_row<T>(&self, of: impl Fn(Row<'_>) -> T) -> Result<Option<T>> {
+        let mut first = None;
+        self.for_each(&mut |_, row| {
+            first.get_or_insert_with(|| of(row));
+            Ok(())
+        })?;
+        Ok(first)
+    }
+
     /// Calls `visit` with the line and the fields of each row below the header. Rows must have equal length.
     pub fn for_each(&self, visit: &mut dyn FnMut(u64, Row<'_>) -> Result<()>) -> Result<()> {
         match &self.rows {

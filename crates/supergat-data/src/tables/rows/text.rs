@@ -7,7 +7,7 @@ use crate::containers::matrix_market;
 use crate::error::Result;
 use crate::files::decompress;
 use crate::options::TableOptions;
-use crate::words::shown;
+use crate::words::quoted;
 use csv::StringRecord;
 use std::path::{Path, PathBuf};
 
@@ -173,7 +173,7 @@ fn delimiter(path: &Path, content: &str, options: &TableOptions) -> Result<Delim
             }
             _ => Err(Location::file(path).error(
                 "a delimiter that is one character, tab or space",
-                format!("`{}`", shown(name)),
+                quoted(name),
                 "change parameter `delimiter`",
             )),
         };
