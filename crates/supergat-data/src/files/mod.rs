@@ -83,7 +83,8 @@ pub(crate) fn reserve<T>(path: &Path, values: &mut Vec<T>, additional: usize) ->
     values.try_reserve(additional).map_err(|_| out_of_memory::<T>(path, values.len() + additional))
 }
 
-fn out_of_memory<T>(path: &Path, count: usize) -> Error {
+/// Returns the error for `count` values of a file that could not be allocated.
+pub(crate) fn out_of_memory<T>(path: &Path, count: usize) -> Error {
     Error::OutOfMemory { path: path.to_owned(), bytes: (count as u64).saturating_mul(size_of::<T>() as u64) }
 }
 

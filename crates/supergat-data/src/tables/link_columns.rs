@@ -151,7 +151,7 @@ fn weights(sheet: &Sheet, at: usize, rows: usize) -> Result<Vec<f64>> {
                 weights.push(0.0);
             }
         });
-        return bad.map_or(Ok(weights), |row| Err(refused(row as u64 + 1, &column.text(row))));
+        return bad.map_or(Ok(weights), |row| Err(refused(sheet.line_of(row), &column.text(row))));
     }
     sheet.for_each(&mut |line, row| {
         let weight = row[at].parse().ok().filter(is_weight).ok_or_else(|| refused(line, &row[at]))?;

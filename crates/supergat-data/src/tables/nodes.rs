@@ -172,7 +172,8 @@ impl NodeTable {
             && !values.is_empty()
         {
             return Nodes::whole(values).map_err(|[first, again]| {
-                self.duplicate(id, again as u64 + 1, first as u64 + 1, &values[again].to_string())
+                let [first, line] = [first, again].map(|row| self.sheet.line_of(row));
+                self.duplicate(id, line, first, &values[again].to_string())
             });
         }
         let mut nodes = Nodes::default();

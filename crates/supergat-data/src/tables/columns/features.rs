@@ -1,7 +1,7 @@
 //! Builds features from the columns of a table.
 
 use super::column_types::{Content, WORDS, detect, is_id_name, requested};
-use super::encode::{Encoded, encode};
+use super::encode::encode;
 use super::missing::MissingWords;
 use super::profile::{Profile, Sums, profiles};
 use super::records::Records;
@@ -67,7 +67,7 @@ pub(in crate::tables) fn build(
         None => Inference { records, options, stated, words: &words }.schema(&mut notes)?,
     };
     schema.missing_words = words.into_words();
-    let Encoded { features, known } = encode(records, &schema, &columns, &mut notes)?;
+    let (features, known) = encode(records, &schema, &columns, &mut notes)?;
     Ok(FeatureTable { features, known, schema: Some(schema), notes })
 }
 

@@ -146,7 +146,12 @@ impl Sheet {
 
     /// Returns the word for lines in messages.
     pub fn unit(&self) -> &'static str {
-        if self.frame().is_some() { ROW } else { LINE }
+        if self.frame().is_some_and(|frame| frame.lines().is_none()) { ROW } else { LINE }
+    }
+
+    /// Returns the line of a row of a frame, counted from 1, or the number of the row.
+    pub fn line_of(&self, row: usize) -> u64 {
+        self.frame().and_then(|frame| frame.lines()?.get(row).copied()).unwrap_or(row as u64 + 1)
     }
 
     /// Returns the frame that contains the rows, if they are in memory.
@@ -194,8 +199,8 @@ impl Sheet {
             Rows::Parquet(parquet) => parquet.for_each(visit),
             Rows::Frame(frame, _) => {
                 let mut row = FrameRow::first(frame);
-                (1..=frame.rows() as u64).try_for_each(|number| {
-                    visit(number, Row::Frame(&row))?;
+                (0..frame.rows()).try_for_each(|number| {
+                    visit(self.line_of(number), Row::Frame(&row))?;
                     row.advance();
                     Ok(())
                 })
