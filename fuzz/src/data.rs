@@ -135,29 +135,30 @@ pub fn folder_files(bytes: &[u8]) {
         let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
         [&bytes[..end], bytes.get(end + 1..).unwrap_or_default()]
     };
-    let root = std::env::temp_dir().join(format!("supergat-fuzz-{}", std::process::id()));
     let files: Vec<(String, Vec<u8>)> = if kind == b"planetoid" {
         let files = PLANETOID.iter().zip(split_files::<8>(rest));
         files.map(|(part, bytes)| (format!("ind.fuzz.{part}"), bytes.to_vec())).collect()
     } else {
         OGB.iter().zip(split_files::<7>(rest)).map(|(name, bytes)| (format!("{name}.gz"), stored(bytes))).collect()
     };
-    for (name, bytes) in files {
-        let path = root.join(name);
-        std::fs::create_dir_all(path.parent().expect("within the folder")).expect("a temporary folder");
-        std::fs::write(path, bytes).expect("a temporary file");
-    }
-    let _ = supergat_data::load(root.to_str().expect("a plain path"));
-    std::fs::remove_dir_all(root).expect("the folder was just made");
+    load_folder("folder", files);
 }
 
 /// Reads a folder of tables; empty files are not written.
 pub fn table_files(bytes: &[u8]) {
     const NAMES: [&str; 6] = ["nodes.csv", "edges.csv", "features.csv", "labels.csv", "splits.csv", "dataset.toml"];
-    let root = std::env::temp_dir().join(format!("supergat-fuzz-tables-{}", std::process::id()));
+    let files = NAMES.iter().zip(split_files::<6>(bytes)).filter(|(_, bytes)| !bytes.is_empty());
+    load_folder("tables", files.map(|(name, bytes)| (name.to_string(), bytes.to_vec())));
+}
+
+/// Loads a temporary folder with these files.
+fn load_folder(kind: &str, files: impl IntoIterator<Item = (String, Vec<u8>)>) {
+    let root = std::env::temp_dir().join(format!("supergat-fuzz-{kind}-{}", std::process::id()));
     std::fs::create_dir_all(&root).expect("a temporary folder");
-    for (name, bytes) in NAMES.iter().zip(split_files::<6>(bytes)).filter(|(_, bytes)| !bytes.is_empty()) {
-        std::fs::write(root.join(name), bytes).expect("a temporary file");
+    for (name, bytes) in files {
+        let path = root.join(name);
+        std::fs::create_dir_all(path.parent().expect("within the folder")).expect("a temporary folder");
+        std::fs::write(path, bytes).expect("a temporary file");
     }
     let _ = supergat_data::load(root.to_str().expect("a plain path"));
     std::fs::remove_dir_all(root).expect("the folder was just made");
