@@ -6,7 +6,7 @@ use super::text::Text;
 use crate::error::Result;
 use crate::frames::{Frame, FrameColumn};
 use crate::options::TableOptions;
-use crate::words::shown;
+use crate::words::{count, shown};
 use csv::StringRecord;
 use std::path::{Path, PathBuf};
 
@@ -177,8 +177,7 @@ impl Sheet {
     pub fn columns_in_words(&self) -> String {
         let names: Vec<String> = self.header.iter().take(8).map(|name| shown(name)).collect();
         let more = if self.header.len() > 8 { ", ..." } else { "" };
-        let columns = if self.header.len() == 1 { "column" } else { "columns" };
-        format!("{} {columns} ({}{more})", self.header.len(), names.join(", "))
+        format!("{} ({}{more})", count(self.header.len(), "column"), names.join(", "))
     }
 
     /// Returns the result of `of` for the first row below the header, if there is one. All rows are checked.

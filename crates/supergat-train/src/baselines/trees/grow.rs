@@ -26,8 +26,11 @@ pub(super) fn all_features(dataset: &Dataset) -> Result<Cow<'_, SparseMatrix<f32
     {
         return Ok(Cow::Borrowed(x));
     }
-    let of_graph = |Example { features, .. }: &'_ Example<f32>| (0..features.rows()).map(|row| features.entries(row));
-    SparseMatrix::from_rows(dataset.features(), dataset.examples.iter().flat_map(of_graph)).map(Cow::Owned)
+    let rows = dataset.examples.iter().flat_map(|example| {
+        let features = &*example.features;
+        (0..features.rows()).map(|row| features.entries(row))
+    });
+    SparseMatrix::from_rows(dataset.features(), rows).map(Cow::Owned)
 }
 
 /// Columns, labels and weights of some nodes.
