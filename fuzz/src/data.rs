@@ -3,6 +3,9 @@
 //!
 //! For readers of several files, the bytes are split at the separator `\n==\n`; missing files are empty.
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::Write;
 use std::path::Path;
 use supergat_data::LoadOptions;
 use supergat_data::containers::pickle::{Limits, Pickle, Value};
@@ -178,19 +181,7 @@ pub fn converted_file(bytes: &[u8]) {
 
 /// Returns a gzip file of the bytes without compression.
 fn stored(bytes: &[u8]) -> Vec<u8> {
-    let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
-    let bytes = &bytes[..bytes.len().min(65_535)];
-    let length = bytes.len() as u16;
-    file.push(1);
-    file.extend(length.to_le_bytes());
-    file.extend((!length).to_le_bytes());
-    file.extend(bytes);
-    let mut crc = !0u32;
-    for byte in bytes {
-        crc ^= u32::from(*byte);
-        (0..8).for_each(|_| crc = crc >> 1 ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()));
-    }
-    file.extend((!crc).to_le_bytes());
-    file.extend(u32::from(length).to_le_bytes());
-    file
+    let mut file = GzEncoder::new(Vec::new(), Compression::none());
+    file.write_all(bytes).expect("a file in memory");
+    file.finish().expect("a file in memory")
 }

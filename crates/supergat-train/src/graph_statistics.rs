@@ -1,7 +1,7 @@
 //! Statistics of a dataset: sizes, degree, homophily, isolated nodes.
 
 use serde::Serialize;
-use supergat_core::{Example, Labels};
+use supergat_core::Example;
 use supergat_data::Dataset;
 use supergat_numerics::homophily::{Degree, Homophily, homophily, isolated};
 
@@ -77,7 +77,7 @@ impl GraphStatistics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat_core::{Direction, Features, Graph};
+    use supergat_core::{Direction, Features, Graph, Labels};
 
     /// Returns a path 0 - 1 - 2 - 3 with classes A A B B, an isolated node 4 (A) and a self-loop on 3.
     fn path(labels: Labels) -> Dataset {
