@@ -3,6 +3,9 @@
 //!
 //! For readers of several files, the bytes are split at the separator `\n==\n`; missing files are empty.
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::Write;
 use std::path::Path;
 use supergat_data::LoadOptions;
 use supergat_data::containers::pickle::{Limits, Pickle, Value};
@@ -129,30 +132,30 @@ pub fn folder_files(bytes: &[u8]) -> bool {
         let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
         [&bytes[..end], bytes.get(end + 1..).unwrap_or_default()]
     };
-    let root = std::env::temp_dir().join(format!("supergat-fuzz-{}", std::process::id()));
     let files: Vec<(String, Vec<u8>)> = if kind == b"planetoid" {
         let files = PLANETOID.iter().zip(split_files::<8>(rest));
         files.map(|(part, bytes)| (format!("ind.fuzz.{part}"), bytes.to_vec())).collect()
     } else {
         OGB.iter().zip(split_files::<7>(rest)).map(|(name, bytes)| (format!("{name}.gz"), stored(bytes))).collect()
     };
-    for (name, bytes) in files {
-        let path = root.join(name);
-        std::fs::create_dir_all(path.parent().expect("within the folder")).expect("a temporary folder");
-        std::fs::write(path, bytes).expect("a temporary file");
-    }
-    let is_read = supergat_data::load(root.to_str().expect("a plain path")).is_ok();
-    std::fs::remove_dir_all(root).expect("the folder was just made");
-    is_read
+    load_folder("folder", files)
 }
 
 /// Reads a folder of tables; empty files are not written.
 pub fn table_files(bytes: &[u8]) -> bool {
     const NAMES: [&str; 6] = ["nodes.csv", "edges.csv", "features.csv", "labels.csv", "splits.csv", "dataset.toml"];
-    let root = std::env::temp_dir().join(format!("supergat-fuzz-tables-{}", std::process::id()));
+    let files = NAMES.iter().zip(split_files::<6>(bytes)).filter(|(_, bytes)| !bytes.is_empty());
+    load_folder("tables", files.map(|(name, bytes)| (name.to_string(), bytes.to_vec())))
+}
+
+/// Loads a temporary folder with these files. Returns whether they are a dataset.
+fn load_folder(kind: &str, files: impl IntoIterator<Item = (String, Vec<u8>)>) -> bool {
+    let root = std::env::temp_dir().join(format!("supergat-fuzz-{kind}-{}", std::process::id()));
     std::fs::create_dir_all(&root).expect("a temporary folder");
-    for (name, bytes) in NAMES.iter().zip(split_files::<6>(bytes)).filter(|(_, bytes)| !bytes.is_empty()) {
-        std::fs::write(root.join(name), bytes).expect("a temporary file");
+    for (name, bytes) in files {
+        let path = root.join(name);
+        std::fs::create_dir_all(path.parent().expect("within the folder")).expect("a temporary folder");
+        std::fs::write(path, bytes).expect("a temporary file");
     }
     let is_read = supergat_data::load(root.to_str().expect("a plain path")).is_ok();
     std::fs::remove_dir_all(root).expect("the folder was just made");
@@ -174,19 +177,7 @@ pub fn converted_file(bytes: &[u8]) -> bool {
 
 /// Returns a gzip file of the bytes without compression.
 fn stored(bytes: &[u8]) -> Vec<u8> {
-    let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
-    let bytes = &bytes[..bytes.len().min(65_535)];
-    let length = bytes.len() as u16;
-    file.push(1);
-    file.extend(length.to_le_bytes());
-    file.extend((!length).to_le_bytes());
-    file.extend(bytes);
-    let mut crc = !0u32;
-    for byte in bytes {
-        crc ^= u32::from(*byte);
-        (0..8).for_each(|_| crc = crc >> 1 ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()));
-    }
-    file.extend((!crc).to_le_bytes());
-    file.extend(u32::from(length).to_le_bytes());
-    file
+    let mut file = GzEncoder::new(Vec::new(), Compression::none());
+    file.write_all(bytes).expect("a file in memory");
+    file.finish().expect("a file in memory")
 }

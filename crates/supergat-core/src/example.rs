@@ -184,11 +184,7 @@ impl<T: Real> Example<T> {
         }
         for list in &splits {
             for (position, &node) in list.iter().enumerate() {
-                let known = match &labels {
-                    Labels::Single { of, .. } => of.get(node as usize).is_some_and(|&c| c != Labels::UNKNOWN),
-                    Labels::Multi { .. } => (node as usize) < nodes,
-                };
-                if !known {
+                if node as usize >= nodes || !labels.is_known(node as usize) {
                     return Err(Error::OutOfRange {
                         what: "node of a split",
                         position,

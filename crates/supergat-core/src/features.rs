@@ -99,6 +99,17 @@ impl<T: Real> SparseMatrix<T> {
         Ok(Self { rows: offsets.len() - 1, columns, offsets, column_of, values })
     }
 
+    /// Creates a matrix of rows, each a list of entries: columns and values. Fails unless columns ascend strictly in each
+    /// row.
+    pub fn from_rows(columns: usize, rows: impl IntoIterator<Item: IntoIterator<Item = (u32, T)>>) -> Result<Self> {
+        let (mut offsets, mut entries) = (vec![0], (Vec::new(), Vec::new()));
+        for row in rows {
+            entries.extend(row);
+            offsets.push(entries.0.len() as u64);
+        }
+        Self::new(columns, offsets, entries.0, entries.1)
+    }
+
     /// Inserts stored values before the first row that belong to no row, so that later ones have other bits in a
     /// dropout mask.
     pub fn after(self, count: usize) -> Self {
@@ -151,6 +162,12 @@ impl<T: Real> SparseMatrix<T> {
     pub fn row(&self, i: usize) -> (&[u32], &[T]) {
         let range = self.offsets[i] as usize..self.offsets[i + 1] as usize;
         (&self.column_of[range.clone()], &self.values[range])
+    }
+
+    /// Returns the entries of a row: columns and values.
+    pub fn entries(&self, i: usize) -> impl Iterator<Item = (u32, T)> {
+        let (columns, values) = self.row(i);
+        columns.iter().copied().zip(values.iter().copied())
     }
 }
 
@@ -212,6 +229,19 @@ impl<T: Real> Features<T> {
             Self::Dense { values, .. } => values,
             Self::Sparse(matrix) => &matrix.values,
         }
+    }
+
+    /// Returns the entries of a row, columns and values: those that are stored, or those of dense features that are not
+    /// zero.
+    pub fn entries(&self, row: usize) -> impl Iterator<Item = (u32, T)> {
+        let (dense, sparse) = match self {
+            Self::Dense { columns, values, .. } => {
+                let row = values[row * columns..][..*columns].iter().copied();
+                (Some((0..).zip(row).filter(|(_, value)| *value != T::ZERO)), None)
+            }
+            Self::Sparse(matrix) => (None, Some(matrix.entries(row))),
+        };
+        dense.into_iter().flatten().chain(sparse.into_iter().flatten())
     }
 
     /// Returns the share of values that are not zero.

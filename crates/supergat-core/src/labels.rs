@@ -46,6 +46,14 @@ impl Labels {
         }
     }
 
+    /// Returns whether the label of a node is known.
+    pub fn is_known(&self, node: usize) -> bool {
+        match self {
+            Self::Single { of, .. } => of[node] != Self::UNKNOWN,
+            Self::Multi { .. } => true,
+        }
+    }
+
     /// Returns the labels in the internal order of the nodes.
     pub fn renumbered(&self, order: &NodeOrder) -> Self {
         match self {

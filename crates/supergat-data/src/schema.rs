@@ -16,7 +16,7 @@ pub struct Schema {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_words: Vec<String>,
     /// Whether the features of each node are divided by their sum.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub row_normalised: bool,
     /// Decision on each column of the tables, for `supergat inspect`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -31,7 +31,7 @@ pub struct LinkSchema {
     /// Columns of the features.
     pub columns: Schema,
     /// Whether edges against the direction of a link have features of their own, which follow the others.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub two_way: bool,
 }
 
@@ -51,7 +51,7 @@ pub enum Column {
         #[serde(default, skip_serializing_if = "Notation::is_plain")]
         notation: Notation,
         /// Whether a further feature is 1 for missing values.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         indicator: bool,
     },
     /// Categorical column, one-hot encoded: one feature per category, and one for missing values if training
@@ -62,7 +62,7 @@ pub enum Column {
         /// Categories in alphabetical order.
         values: Vec<String>,
         /// Whether a further feature is 1 for missing values.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         indicator: bool,
     },
     /// Column of free text: the TF-IDF weight of each term.
@@ -182,10 +182,6 @@ impl Notation {
             Self::YearFirst | Self::DayFirst | Self::MonthFirst => ColumnType::Date,
         }
     }
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 impl Column {

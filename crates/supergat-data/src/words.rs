@@ -7,11 +7,24 @@ pub(crate) fn shown(text: &str) -> String {
     if text.chars().nth(MOST).is_some() { format!("{plain}...") } else { plain }
 }
 
+/// Shortens text of a file for a message and puts it in backticks.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("`{}`", shown(text))
+}
+
 /// Joins the first few words of a list, for messages.
-pub(crate) fn first_few(words: &[String]) -> String {
-    const FEW: usize = 6;
-    let shown = words.iter().take(FEW).cloned().collect::<Vec<_>>().join(", ");
-    if words.len() > FEW { format!("{shown} and {} more", words.len() - FEW) } else { shown }
+pub(crate) fn first_few(words: impl IntoIterator<Item = String>) -> String {
+    first(6, words)
+}
+
+/// Joins the first `most` words of a list, for messages.
+pub(crate) fn first(most: usize, words: impl IntoIterator<Item = String>) -> String {
+    let mut words = words.into_iter();
+    let shown = words.by_ref().take(most).collect::<Vec<_>>().join(", ");
+    match words.count() {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 /// Returns a number with its noun: `1 link`, `2 links`, `2 entries`, `2 classes`.

@@ -2,9 +2,8 @@
 
 use crate::frame::Frame;
 use crate::plot::{Plot, Shape};
-use crate::text::{FONT_SIZE, coordinate, escaped, fitted};
+use crate::text::{self, FONT_SIZE, escaped, fitted};
 use crate::{legend, marks, style};
-use std::fmt::Write as _;
 use std::slice;
 
 /// Width of a figure in its own units.
@@ -75,12 +74,10 @@ fn arranged(title: &str, columns: usize, plots: &[Plot], shared: bool) -> String
 }
 
 /// Draws a title with its base line at `y`, from `left` over at most `wide` units.
-fn heading(text: &mut String, title: &str, size: f64, left: f64, y: f64, wide: f64) {
+fn heading(out: &mut String, title: &str, size: f64, left: f64, y: f64, wide: f64) {
     // Bold letters are wider than the estimate for normal ones.
     let (size, title) = fitted(title, size, 0.92 * (wide - 16.0));
-    let (x, y) = (coordinate(left + 12.0), coordinate(y));
-    let _ =
-        writeln!(text, "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" font-weight=\"600\">{}</text>", escaped(&title));
+    text::write(out, "", [left + 12.0, y], &format!("font-size=\"{size}\" font-weight=\"600\""), &title);
 }
 
 /// Wraps `body` into an SVG element with style sheet and background.

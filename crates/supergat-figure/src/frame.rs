@@ -2,7 +2,8 @@
 
 use crate::axis::{Axis, Scale};
 use crate::plot::{Plot, PlotItem, Shape};
-use crate::text::{FONT_SIZE, coordinate, escaped, shortened, width};
+use crate::style::min_max;
+use crate::text::{self, FONT_SIZE, coordinate, shortened, width};
 use std::fmt::Write as _;
 
 /// Maximum length of a name on an axis, in characters.
@@ -53,45 +54,39 @@ impl Frame {
     }
 
     /// Draws grid, ticks and labels.
-    pub(crate) fn draw(&self, text: &mut String, plot: &Plot) {
-        self.draw_below(text, &plot.x);
-        self.draw_beside(text, &plot.y, &self.y, false);
+    pub(crate) fn draw(&self, out: &mut String, plot: &Plot) {
+        self.draw_below(out, &plot.x);
+        self.draw_beside(out, &plot.y, &self.y, false);
         if let (Some(axis), Some(scale)) = (&plot.right, &self.right) {
-            self.draw_beside(text, axis, scale, true);
+            self.draw_beside(out, axis, scale, true);
         }
         let [x, y, wide, high] = [self.left, self.top, self.width, self.height].map(coordinate);
         // Writing to a string never fails.
-        let _ = writeln!(text, "<path class=\"axis line\" d=\"M{x} {y}v{high}h{wide}\"/>");
+        let _ = writeln!(out, "<path class=\"axis line\" d=\"M{x} {y}v{high}h{wide}\"/>");
     }
 
-    fn draw_below(&self, text: &mut String, axis: &Axis) {
+    fn draw_below(&self, out: &mut String, axis: &Axis) {
         let bottom = self.top + self.height;
         let room = if axis.is_categorical() { 1.0 } else { 58.0 };
         for (x, words) in axis.ticks(&self.x, room) {
-            let (x, words) = (coordinate(x), escaped(&shortened(&words, MAX_NAME)));
             if !axis.is_categorical() {
-                let _ = writeln!(
-                    text,
-                    "<path class=\"grid line\" d=\"M{x} {}V{}\"/>",
-                    coordinate(self.top),
-                    coordinate(bottom)
-                );
+                let (x, top, bottom) = (coordinate(x), coordinate(self.top), coordinate(bottom));
+                let _ = writeln!(out, "<path class=\"grid line\" d=\"M{x} {top}V{bottom}\"/>");
             }
-            let y = coordinate(bottom + if self.slanted { 14.0 } else { 18.0 });
+            let y = bottom + if self.slanted { 14.0 } else { 18.0 };
             let turned = match self.slanted {
-                true => format!("text-anchor=\"end\" transform=\"rotate(-45 {x} {y})\""),
+                true => format!("text-anchor=\"end\" transform=\"rotate(-45 {} {})\"", coordinate(x), coordinate(y)),
                 false => "text-anchor=\"middle\"".into(),
             };
-            let _ = writeln!(text, "<text class=\"pale\" x=\"{x}\" y=\"{y}\" {turned}>{words}</text>");
+            text::write(out, "pale", [x, y], &turned, &shortened(&words, MAX_NAME));
         }
-        let (x, y) =
-            (coordinate(self.left + self.width / 2.0), coordinate(bottom + room_below(axis, self.slanted) - 9.0));
         if !axis.label.is_empty() {
-            let _ = writeln!(text, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{}</text>", escaped(&axis.label));
+            let middle = [self.left + self.width / 2.0, bottom + room_below(axis, self.slanted) - 9.0];
+            text::write(out, "", middle, "text-anchor=\"middle\"", &axis.label);
         }
     }
 
-    fn draw_beside(&self, text: &mut String, axis: &Axis, scale: &Scale, right: bool) {
+    fn draw_beside(&self, out: &mut String, axis: &Axis, scale: &Scale, right: bool) {
         let room = if axis.is_categorical() { 1.0 } else { 44.0 };
         let (edge, sign, anchor) = match right {
             true => (self.left + self.width, 1.0, "start"),
@@ -99,25 +94,18 @@ impl Frame {
         };
         for (y, words) in axis.ticks(scale, room) {
             if !axis.is_categorical() && !right {
-                let _ = writeln!(
-                    text,
-                    "<path class=\"grid line\" d=\"M{} {}h{}\"/>",
-                    coordinate(edge),
-                    coordinate(y),
-                    coordinate(self.width)
-                );
+                let (x, y, wide) = (coordinate(edge), coordinate(y), coordinate(self.width));
+                let _ = writeln!(out, "<path class=\"grid line\" d=\"M{x} {y}h{wide}\"/>");
             }
-            let (x, y, words) =
-                (coordinate(edge + 7.0 * sign), coordinate(y + 4.5), escaped(&shortened(&words, MAX_NAME)));
-            let _ = writeln!(text, "<text class=\"pale\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{words}</text>");
+            let look = format!("text-anchor=\"{anchor}\"");
+            text::write(out, "pale", [edge + 7.0 * sign, y + 4.5], &look, &shortened(&words, MAX_NAME));
         }
         if !axis.label.is_empty() {
-            let x = coordinate(edge + sign * (room_beside(axis, scale) - 12.0) + if right { 0.0 } else { 4.0 });
-            let (y, words) = (coordinate(self.top + self.height / 2.0), escaped(&axis.label));
-            let _ = writeln!(
-                text,
-                "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 {x} {y})\">{words}</text>"
-            );
+            let x = edge + sign * (room_beside(axis, scale) - 12.0) + if right { 0.0 } else { 4.0 };
+            let y = self.top + self.height / 2.0;
+            let turned =
+                format!("text-anchor=\"middle\" transform=\"rotate(-90 {} {})\"", coordinate(x), coordinate(y));
+            text::write(out, "", [x, y], &turned, &axis.label);
         }
     }
 }
@@ -152,10 +140,7 @@ fn extent(plot: &Plot, axis: &Axis, side: Side) -> Option<[f64; 2]> {
         items.flat_map(
             |item| if side == Side::Below { horizontal_values(&item.shape) } else { vertical_values(&item.shape) },
         );
-    values.filter(|&value| axis.accepts(value)).fold(None, |extent, value| match extent {
-        None => Some([value; 2]),
-        Some([low, high]) => Some([value.min(low), value.max(high)]),
-    })
+    min_max(values.filter(|&value| axis.accepts(value)))
 }
 
 /// Horizontal values of a shape.

@@ -2,7 +2,7 @@
 
 use crate::plot::{Plot, PlotItem, Shape};
 use crate::style::{min_max, opacity, series};
-use crate::text::{FONT_SIZE, coordinate, escaped, number, shortened, width};
+use crate::text::{self, FONT_SIZE, coordinate, number, shortened, width};
 use std::fmt::Write as _;
 
 /// Height of a row.
@@ -12,7 +12,7 @@ const MAX_NAME: usize = 40;
 
 /// Draws the names of the series of plots from `(left, top)` over at most `wide` units, and returns their
 /// height. All plots have the same series.
-pub(crate) fn names(text: &mut String, plots: &[Plot], left: f64, top: f64, wide: f64) -> f64 {
+pub(crate) fn names(out: &mut String, plots: &[Plot], left: f64, top: f64, wide: f64) -> f64 {
     let (mut x, mut y) = (left, top);
     for (k, name) in plots.first().map_or(&[][..], |plot| &plot.names).iter().enumerate() {
         let items = plots.iter().flat_map(|plot| &plot.items).filter(|item| item.series == Some(k));
@@ -25,14 +25,8 @@ pub(crate) fn names(text: &mut String, plots: &[Plot], left: f64, top: f64, wide
             (x, y) = (left, y + ROW);
         }
         let line = items.iter().any(|item| matches!(item.shape, Shape::Line(_) | Shape::Faint(_) | Shape::Steps(_)));
-        symbol(text, k, line, first.right, x, y);
-        let _ = writeln!(
-            text,
-            "<text x=\"{}\" y=\"{}\">{}</text>",
-            coordinate(x + 24.0),
-            coordinate(y + 14.5),
-            escaped(&name)
-        );
+        symbol(out, k, line, first.right, x, y);
+        text::write(out, "", [x + 24.0, y + 14.5], "", &name);
         x += room;
     }
     if x > left { y - top + ROW } else { 0.0 }
@@ -55,7 +49,7 @@ fn symbol(text: &mut String, k: usize, line: bool, right: bool, x: f64, y: f64) 
 
 /// Draws the colour scale of cells and shaded dots, from the smallest to the largest value; returns its
 /// height.
-pub(crate) fn colour_scale(text: &mut String, plot: &Plot, left: f64, top: f64) -> f64 {
+pub(crate) fn colour_scale(out: &mut String, plot: &Plot, left: f64, top: f64) -> f64 {
     let values = plot.items.iter().flat_map(|item| match &item.shape {
         Shape::Cells(cells) => cells.iter().map(|cell| cell.value).collect(),
         Shape::Shaded(dots) => dots.iter().map(|dot| dot.value).collect(),
@@ -64,17 +58,15 @@ pub(crate) fn colour_scale(text: &mut String, plot: &Plot, left: f64, top: f64) 
     let Some([low, high]) = min_max(values) else { return 0.0 };
     let (low, high) = (number(low), number(high));
     let from = left + width(&low, FONT_SIZE) + 8.0;
-    let _ =
-        writeln!(text, "<text class=\"pale\" x=\"{}\" y=\"{}\">{low}</text>", coordinate(left), coordinate(top + 14.5));
+    text::write(out, "pale", [left, top + 14.5], "", &low);
     for k in 0..=8 {
         let (x, y) = (coordinate(from + 14.0 * f64::from(k)), coordinate(top + 4.0));
         let opacity = opacity(f64::from(k) / 8.0);
         let _ = writeln!(
-            text,
+            out,
             "<rect class=\"cell\" x=\"{x}\" y=\"{y}\" width=\"14\" height=\"12\" fill-opacity=\"{opacity:.2}\"/>"
         );
     }
-    let (x, y) = (coordinate(from + 134.0), coordinate(top + 14.5));
-    let _ = writeln!(text, "<text class=\"pale\" x=\"{x}\" y=\"{y}\">{high}</text>");
+    text::write(out, "pale", [from + 134.0, top + 14.5], "", &high);
     ROW
 }

@@ -7,21 +7,21 @@ use crate::labels;
 use crate::pen::Pen;
 use crate::plot::{Cell, Plot, Shaded, Shape};
 use crate::style::{cell_text_classes, min_max, opacity, series, share};
-use crate::text::{FONT_SIZE, coordinate, escaped, number, width};
+use crate::text::{self, FONT_SIZE, coordinate, number, width};
 use std::fmt::Write as _;
 
 /// Maximum number of points of a line that are also drawn as dots.
 const MAX_LINE_DOTS: usize = 24;
 
 /// Draws all marks of a plot, or the text "no data" if there are none.
-pub(crate) fn draw(text: &mut String, plot: &Plot, frame: &Frame) {
-    let before = text.len();
+pub(crate) fn draw(out: &mut String, plot: &Plot, frame: &Frame) {
+    let before = out.len();
     for item in &plot.items {
-        Pen { text, plot, frame, item }.draw();
+        Pen { text: out, plot, frame, item }.draw();
     }
-    if text.len() == before {
-        let (x, y) = (coordinate(frame.left + frame.width / 2.0), coordinate(frame.top + frame.height / 2.0));
-        let _ = writeln!(text, "<text class=\"pale\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">no data</text>");
+    if out.len() == before {
+        let centre = [frame.left + frame.width / 2.0, frame.top + frame.height / 2.0];
+        text::write(out, "pale", centre, "text-anchor=\"middle\"", "no data");
     }
 }
 
@@ -128,14 +128,8 @@ impl Pen<'_> {
         let frame = self.frame;
         let bounds = [frame.left, frame.top, frame.left + frame.width, frame.top + frame.height];
         self.dots(&points.iter().map(|(point, _)| *point).collect::<Vec<_>>());
-        for ([x, y], (_, name)) in labels::name_positions(&visible, bounds).into_iter().zip(&visible) {
-            let _ = writeln!(
-                self.text,
-                "<text class=\"halo\" x=\"{}\" y=\"{}\">{}</text>",
-                coordinate(x),
-                coordinate(y),
-                escaped(name)
-            );
+        for (place, (_, name)) in labels::name_positions(&visible, bounds).into_iter().zip(&visible) {
+            text::write(self.text, "halo", place, "", name);
         }
     }
 
@@ -186,11 +180,8 @@ impl Pen<'_> {
             // A text that does not fit is shown by the tooltip only.
             if width(&cell.text, FONT_SIZE) <= wide && tall >= FONT_SIZE {
                 let classes = cell_text_classes(opacity);
-                let (x, y, words) = (coordinate(x), coordinate(y + 4.5), escaped(&cell.text));
-                let _ = writeln!(
-                    self.text,
-                    "<text class=\"{classes}\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" pointer-events=\"none\">{words}</text>"
-                );
+                let look = "text-anchor=\"middle\" pointer-events=\"none\"";
+                text::write(self.text, &classes, [x, y + 4.5], look, &cell.text);
             }
         }
     }
@@ -244,15 +235,8 @@ impl Pen<'_> {
         // The text is above the frame and extends to the side with enough room.
         let room = self.frame.left + self.frame.width - at;
         let (shift, anchor) = if width(words, FONT_SIZE) < room { (-2.0, "start") } else { (2.0, "end") };
-        let (from, to, y) = (coordinate(at), coordinate(at + shift), coordinate(top - 3.0));
-        let _ = writeln!(
-            self.text,
-            "<path class=\"rule line\" stroke-dasharray=\"3 4\" d=\"M{from} {}v{}\"/>\n\
-             <text x=\"{to}\" y=\"{y}\" text-anchor=\"{anchor}\">{}</text>",
-            coordinate(top),
-            coordinate(high),
-            escaped(words)
-        );
+        self.rule(&format!("M{} {}v{}", coordinate(at), coordinate(top), coordinate(high)));
+        text::write(self.text, "", [at + shift, top - 3.0], &format!("text-anchor=\"{anchor}\""), words);
     }
 
     fn horizontal(&mut self, y: f64, words: &str) {
@@ -261,15 +245,13 @@ impl Pen<'_> {
         }
         let at = self.frame.y.at(y);
         let above = if at - self.frame.top > 20.0 { -5.0 } else { 15.0 };
-        let (right, y) = (coordinate(self.frame.left + self.frame.width - 3.0), coordinate(at + above));
-        let _ = writeln!(
-            self.text,
-            "<path class=\"rule line\" stroke-dasharray=\"3 4\" d=\"M{} {}h{}\"/>\n\
-             <text class=\"halo\" x=\"{right}\" y=\"{y}\" text-anchor=\"end\">{}</text>",
-            coordinate(self.frame.left),
-            coordinate(at),
-            coordinate(self.frame.width),
-            escaped(words)
-        );
+        let (left, wide) = (self.frame.left, self.frame.width);
+        self.rule(&format!("M{} {}h{}", coordinate(left), coordinate(at), coordinate(wide)));
+        text::write(self.text, "halo", [left + wide - 3.0, at + above], "text-anchor=\"end\"", words);
+    }
+
+    /// Draws a dashed straight line.
+    fn rule(&mut self, path: &str) {
+        let _ = writeln!(self.text, "<path class=\"rule line\" stroke-dasharray=\"3 4\" d=\"{path}\"/>");
     }
 }

@@ -1,5 +1,7 @@
 //! Text and numbers for SVG and HTML.
 
+use std::fmt::Write as _;
+
 /// Font size of normal text.
 pub(crate) const FONT_SIZE: f64 = 13.0;
 
@@ -55,6 +57,15 @@ pub(crate) fn number(value: f64) -> String {
 /// Formats a figure coordinate with at most one decimal.
 pub(crate) fn coordinate(value: f64) -> String {
     trimmed(&format!("{value:.1}"))
+}
+
+/// Writes a text element with its start, middle or end at `(x, y)`. `class` and `look`, further attributes, may be empty.
+pub(crate) fn write(out: &mut String, class: &str, [x, y]: [f64; 2], look: &str, words: &str) {
+    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+    let space = if look.is_empty() { "" } else { " " };
+    let (x, y, words) = (coordinate(x), coordinate(y), escaped(words));
+    // Writing to a string never fails.
+    let _ = writeln!(out, "<text{class} x=\"{x}\" y=\"{y}\"{space}{look}>{words}</text>");
 }
 
 /// Removes trailing zeros of a decimal number.

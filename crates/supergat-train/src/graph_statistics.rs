@@ -1,7 +1,7 @@
 //! Statistics of a dataset: sizes, degree, homophily, isolated nodes.
 
 use serde::Serialize;
-use supergat_core::{Example, Labels};
+use supergat_core::Example;
 use supergat_data::Dataset;
 use supergat_numerics::homophily::{Degree, Homophily, homophily, isolated};
 
@@ -66,10 +66,7 @@ impl GraphStatistics {
             test: sum(&|e| e.test.len()),
             directed_edges: sum(&|e| e.graph.edges() - e.graph.nodes()),
             isolated: sum(&|e| isolated(&e.graph)),
-            unlabelled: sum(&|e| match &e.labels {
-                Labels::Single { of, .. } => of.iter().filter(|c| **c == Labels::UNKNOWN).count(),
-                Labels::Multi { .. } => 0,
-            }),
+            unlabelled: sum(&|e| (0..e.labels.nodes()).filter(|node| !e.labels.is_known(*node)).count()),
             self_loops: dataset.examples.iter().map(|e| e.graph.self_loops()).sum(),
             feature_density: nonzero / stored.max(1.0),
             multi_label: dataset.is_multi_label(),
@@ -80,7 +77,7 @@ impl GraphStatistics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat_core::{Direction, Features, Graph};
+    use supergat_core::{Direction, Features, Graph, Labels};
 
     /// Returns a path 0 - 1 - 2 - 3 with classes A A B B, an isolated node 4 (A) and a self-loop on 3.
     fn path(labels: Labels) -> Dataset {

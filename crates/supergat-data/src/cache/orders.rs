@@ -6,6 +6,7 @@
 use super::chosen;
 use super::files::ORDERS;
 use super::key::{self, Key};
+use crate::files::encoded;
 use crate::files::read_at::ReadAt;
 use crate::options::CacheChoice;
 use sha2::{Digest, Sha256};
@@ -15,8 +16,6 @@ use supergat_core::{Graph, NodeOrder};
 
 /// Version of the search for orders. Increase it when another order is found for the same graph.
 const VERSION: u32 = 1;
-/// Number of values that are hashed at once.
-const CHUNK: usize = 1 << 15;
 
 /// Takes the order of a graph from the cache, or finds it and stores it if that took long. Errors of files are
 /// ignored: the order can be found again.
@@ -30,12 +29,8 @@ pub(crate) fn order(name: &str, graph: &Graph, choice: &CacheChoice, find: impl 
     let started = Instant::now();
     let order = find();
     if started.elapsed() >= cache.slow {
-        let _ = cache.write(&path, &key, |out| {
-            let mut chunks = order.outer().chunks(CHUNK);
-            chunks.try_for_each(|chunk| {
-                out.write_all(chunk.iter().map(|n| n.to_le_bytes()).collect::<Vec<_>>().as_flattened())
-            })
-        });
+        let mut numbers = encoded(order.outer(), |node| node.to_le_bytes());
+        let _ = cache.write(&path, &key, |out| numbers.try_for_each(|block| out.write_all(&block)));
     }
     order
 }
@@ -44,12 +39,9 @@ pub(crate) fn order(name: &str, graph: &Graph, choice: &CacheChoice, find: impl 
 fn key_of(graph: &Graph) -> Key {
     let mut hash = Sha256::new();
     hash.update(format!("order {VERSION}, {} nodes, {} edges", graph.nodes(), graph.edges()));
-    for chunk in graph.incoming().offsets.chunks(CHUNK) {
-        hash.update(chunk.iter().map(|offset| offset.to_le_bytes()).collect::<Vec<_>>().as_flattened());
-    }
-    for chunk in graph.incoming().neighbours.chunks(CHUNK) {
-        hash.update(chunk.iter().map(|node| node.to_le_bytes()).collect::<Vec<_>>().as_flattened());
-    }
+    let incoming = graph.incoming();
+    encoded(&incoming.offsets, |offset| offset.to_le_bytes()).for_each(|block| hash.update(block));
+    encoded(&incoming.neighbours, |node| node.to_le_bytes()).for_each(|block| hash.update(block));
     hash.finalize().into()
 }
 

@@ -384,10 +384,7 @@ impl PartitionedGraph<'_> {
             *split = self.arrays.u32s_in(self.k, name, start..end.max(start))?;
             let is_valid = |node: &u32| {
                 let at = (*node as usize).checked_sub(nodes.start).filter(|at| *at < nodes.len());
-                at.is_some_and(|at| match &labels {
-                    Labels::Single { of, .. } => of[at] != Labels::UNKNOWN,
-                    Labels::Multi { .. } => true,
-                })
+                at.is_some_and(|at| labels.is_known(at))
             };
             if !split.iter().all(is_valid) || !split.is_sorted() {
                 return Err(self.wrong(name, "labelled nodes in ascending order", "other nodes"));

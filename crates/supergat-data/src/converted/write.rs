@@ -2,6 +2,7 @@
 
 use super::{EDGE_FEATURES, EDGE_WEIGHTS, Header, LISTS, METADATA_KEY, PARTITIONED, VERSION, places_of};
 use crate::dataset::Dataset;
+use crate::files::encoded;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,8 +11,6 @@ use supergat_core::{Direction, Example, Features, Graph, Labels, NodeOrder};
 
 /// Largest header that readers of safetensors accept, in bytes.
 const MAX_HEADER: usize = 100_000_000;
-/// Number of values that are encoded at once.
-const CHUNK: usize = 1 << 15;
 
 /// An array to write.
 struct Array<'a> {
@@ -216,16 +215,12 @@ impl Values<'_> {
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let write = |block: Vec<u8>| out.write_all(&block);
         match self {
             Self::U8(values) => out.write_all(values),
-            Self::U32(values) => encode(values, |value| value.to_le_bytes(), out),
-            Self::U64(values) => encode(values, |value| value.to_le_bytes(), out),
-            Self::F32(values) => encode(values, |value| value.to_le_bytes(), out),
+            Self::U32(values) => encoded(values, |value| value.to_le_bytes()).try_for_each(write),
+            Self::U64(values) => encoded(values, |value| value.to_le_bytes()).try_for_each(write),
+            Self::F32(values) => encoded(values, |value| value.to_le_bytes()).try_for_each(write),
         }
     }
-}
-
-/// Writes numbers of `N` bytes each.
-fn encode<T, const N: usize>(values: &[T], bytes: fn(&T) -> [u8; N], out: &mut dyn Write) -> io::Result<()> {
-    values.chunks(CHUNK).try_for_each(|chunk| out.write_all(chunk.iter().map(bytes).collect::<Vec<_>>().as_flattened()))
 }

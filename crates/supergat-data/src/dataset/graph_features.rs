@@ -95,10 +95,16 @@ pub(crate) fn none(nodes: usize) -> Features<f32> {
     Features::Dense { rows: nodes, columns: 0, values: Vec::new() }
 }
 
-/// Returns the error for a missing file of features.
-pub(crate) fn missing(path: &Path) -> Error {
-    let advice = "add the file, or compute features from the graph with parameter `features=structural`";
-    Error::not_found(path, advice)
+/// Returns whether the features in a file are read. Fails if they are required and there is no such file.
+pub(crate) fn are_read(path: &Path, given: GivenFeatures) -> Result<bool> {
+    match given {
+        GivenFeatures::Ignored => Ok(false),
+        GivenFeatures::Required if !path.exists() => {
+            let advice = "add the file, or compute features from the graph with parameter `features=structural`";
+            Err(Error::not_found(path, advice))
+        }
+        _ => Ok(path.exists()),
+    }
 }
 
 /// Returns mean and standard deviation.
@@ -125,20 +131,12 @@ fn joined(before: &Features<f32>, columns: &[f32], width: usize) -> supergat_cor
         }
         Features::Sparse(matrix) => {
             let first = matrix.columns();
-            let (mut offsets, mut column_of, mut values) = (vec![0], Vec::new(), Vec::new());
-            for row in 0..rows {
-                let (old, entries) = matrix.row(row);
-                column_of.extend_from_slice(old);
-                values.extend_from_slice(entries);
-                let new =
-                    columns[row * width..(row + 1) * width].iter().enumerate().filter(|(_, value)| **value != 0.0);
-                for (k, value) in new {
-                    column_of.push((first + k) as u32);
-                    values.push(*value);
-                }
-                offsets.push(values.len() as u64);
-            }
-            SparseMatrix::new(first + width, offsets, column_of, values).map(Features::Sparse)
+            let new = |row: usize| {
+                let row = columns[row * width..(row + 1) * width].iter().enumerate();
+                row.filter(|(_, value)| **value != 0.0).map(|(k, value)| ((first + k) as u32, *value))
+            };
+            let rows = (0..rows).map(|row| matrix.entries(row).chain(new(row)));
+            SparseMatrix::from_rows(first + width, rows).map(Features::Sparse)
         }
     }
 }

@@ -21,14 +21,8 @@ pub(crate) fn feature_rows(features: &Features<f32>, members: &[u32]) -> superga
             Features::dense(members.len(), *columns, members.iter().flat_map(row).copied().collect())
         }
         Features::Sparse(matrix) => {
-            let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-            for &node in members {
-                let (row_columns, row_values) = matrix.row(node as usize);
-                columns.extend_from_slice(row_columns);
-                values.extend_from_slice(row_values);
-                offsets.push(values.len() as u64);
-            }
-            SparseMatrix::new(features.columns(), offsets, columns, values).map(Features::Sparse)
+            let rows = members.iter().map(|node| matrix.entries(*node as usize));
+            SparseMatrix::from_rows(matrix.columns(), rows).map(Features::Sparse)
         }
     }
 }

@@ -16,11 +16,8 @@ impl Shares {
     pub(crate) fn draw(self, path: &Path, labels: &[&Labels], seed: u64) -> Result<Vec<[Vec<u32>; 3]>> {
         let mut nodes: Vec<(u32, u32)> = Vec::new();
         for (graph, labels) in (0..).zip(labels) {
-            let is_known = |node: &u32| match labels {
-                Labels::Single { of, .. } => of[*node as usize] != Labels::UNKNOWN,
-                Labels::Multi { .. } => true,
-            };
-            nodes.extend((0..labels.nodes() as u32).filter(is_known).map(|node| (graph, node)));
+            let known = (0..labels.nodes() as u32).filter(|node| labels.is_known(*node as usize));
+            nodes.extend(known.map(|node| (graph, node)));
         }
         let sizes = self.sizes(nodes.len());
         if sizes.contains(&0) {

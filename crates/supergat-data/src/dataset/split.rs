@@ -121,10 +121,7 @@ fn published(name: &str, labels: &Labels) -> Option<Split> {
 
 /// Returns the labelled nodes that are in neither list.
 fn rest(labels: &Labels, lists: [&[u32]; 2]) -> Vec<u32> {
-    let mut free = match labels {
-        Labels::Single { of, .. } => of.iter().map(|&class| class != Labels::UNKNOWN).collect(),
-        Labels::Multi { .. } => vec![true; labels.nodes()],
-    };
+    let mut free: Vec<bool> = (0..labels.nodes()).map(|node| labels.is_known(node)).collect();
     lists.into_iter().flatten().for_each(|&node| free[node as usize] = false);
     (0..free.len() as u32).filter(|&node| free[node as usize]).collect()
 }
@@ -134,18 +131,24 @@ fn random(path: &Path, choice: SplitChoice, labels: &Labels, seed: u64) -> Resul
     drawn(labels, seed).ok_or_else(|| refused(path, choice, expected.into()))
 }
 
+/// Returns the nodes of each class.
+fn of_classes(classes: usize, of: &[u32]) -> Vec<Vec<u32>> {
+    let mut members = vec![Vec::new(); classes];
+    for (node, class) in (0..).zip(of) {
+        // Nodes without a label are of no class.
+        if let Some(members) = members.get_mut(*class as usize) {
+            members.push(node);
+        }
+    }
+    members
+}
+
 /// Draws a random split by class; small classes fill the training list first. Returns `None` for several
 /// classes per node.
 pub(crate) fn drawn(labels: &Labels, seed: u64) -> Option<Split> {
     let Labels::Single { classes, of } = labels else { return None };
-    let mut members = vec![Vec::new(); *classes];
-    for (node, &class) in of.iter().enumerate() {
-        if let Some(members) = members.get_mut(class as usize) {
-            members.push(node as u32);
-        }
-    }
     let (mut train, mut validation) = (Vec::new(), Vec::new());
-    for (class, mut members) in members.into_iter().enumerate() {
+    for (class, mut members) in of_classes(*classes, of).into_iter().enumerate() {
         Stream::new(seed, class as u32, 0, Purpose::Split).shuffle(&mut members);
         let (first, rest) = members.split_at(members.len().min(TRAIN));
         train.extend_from_slice(first);
@@ -159,13 +162,7 @@ pub(crate) fn drawn(labels: &Labels, seed: u64) -> Option<Split> {
 /// three nodes.
 pub(crate) fn by_class(labels: &Labels, known: &[bool], names: &[String], seed: u64, notes: &mut Vec<String>) -> Split {
     let groups: Vec<Vec<u32>> = match labels {
-        Labels::Single { classes, of } => {
-            let mut groups = vec![Vec::new(); *classes];
-            (0..).zip(of).filter(|(_, class)| **class != Labels::UNKNOWN).for_each(|(node, class)| {
-                groups[*class as usize].push(node);
-            });
-            groups
-        }
+        Labels::Single { classes, of } => of_classes(*classes, of),
         Labels::Multi { .. } => vec![(0..known.len() as u32).filter(|node| known[*node as usize]).collect()],
     };
     let mut splits = Split::default();
@@ -189,7 +186,7 @@ pub(crate) fn by_class(labels: &Labels, known: &[bool], names: &[String], seed: 
     ));
     if !few.is_empty() {
         let what = "these classes have so few labels that their metrics are unreliable; at least one node of each is used for training";
-        notes.push(format!("{what}: {}", first_few(&few)));
+        notes.push(format!("{what}: {}", first_few(few)));
     }
     splits
 }

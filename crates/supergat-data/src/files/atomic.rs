@@ -58,7 +58,7 @@ pub fn replace_entry(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Resul
 /// Opens a file of a folder for reading and appending, and creates it if it is missing. A symbolic link is an error:
 /// its target may be a file of someone else.
 pub fn append_entry(path: &Path) -> io::Result<File> {
-    match fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink()) {
+    match path.is_symlink() {
         true => Err(io::Error::other("it is a symbolic link, which is not followed: replace it by a copy of the file")),
         false => OpenOptions::new().read(true).append(true).create(true).open(path),
     }
@@ -66,7 +66,7 @@ pub fn append_entry(path: &Path) -> io::Result<File> {
 
 /// Creates a folder in another one, unless it is there. A symbolic link is an error.
 pub fn create_folder_entry(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink()) {
+    match path.is_symlink() {
         true => Err(io::Error::other("it is a symbolic link, which is not followed: remove it")),
         false => fs::create_dir_all(path),
     }

@@ -1,16 +1,10 @@
 //! Tables of numbers in text files: one row per line, commas between numbers.
 
-use super::decompress;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::words::count;
 use std::path::Path;
 use std::str::FromStr;
-
-/// Reads a file, decompressed if its name ends in `.gz` or `.zst`.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
-    decompress::read(path, files::MAX_BYTES)
-}
 
 /// Parses all numbers of a table, row by row. Every line must have `columns` numbers, or as many as the first
 /// line if that is `None`. The first `skip` lines are headings; empty lines at the end are ignored.

@@ -16,6 +16,8 @@ use std::path::Path;
 
 /// Size of the largest file that is read whole.
 pub(crate) const MAX_BYTES: u64 = 4 << 30;
+/// Number of values that are encoded at once.
+const BLOCK: usize = 1 << 15;
 
 /// Reads the whole file, which may have at most `limit` bytes. Pipes and devices have no end and are refused.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
@@ -83,8 +85,14 @@ pub(crate) fn reserve<T>(path: &Path, values: &mut Vec<T>, additional: usize) ->
     values.try_reserve(additional).map_err(|_| out_of_memory::<T>(path, values.len() + additional))
 }
 
-fn out_of_memory<T>(path: &Path, count: usize) -> Error {
+/// Returns the error for `count` values of a file that could not be allocated.
+pub(crate) fn out_of_memory<T>(path: &Path, count: usize) -> Error {
     Error::OutOfMemory { path: path.to_owned(), bytes: (count as u64).saturating_mul(size_of::<T>() as u64) }
+}
+
+/// Encodes numbers of `N` bytes in blocks, without a copy of all of them.
+pub(crate) fn encoded<T, const N: usize>(values: &[T], bytes: fn(&T) -> [u8; N]) -> impl Iterator<Item = Vec<u8>> {
+    values.chunks(BLOCK).map(move |block| block.iter().map(bytes).collect::<Vec<_>>().into_flattened())
 }
 
 /// Reads JSON of a fixed structure, which `expected` describes.

@@ -95,21 +95,6 @@ fn prepared(features: &Features<f32>, reduced: bool, notes: &mut Vec<String>) ->
 
 /// Returns a sparse matrix with 1 in place of positive values and without all others.
 fn binary(features: &Features<f32>) -> supergat_core::Result<SparseMatrix<f32>> {
-    let (mut offsets, mut column_of) = (vec![0], Vec::new());
-    for row in 0..features.rows() {
-        match features {
-            Features::Sparse(matrix) => {
-                let (columns, values) = matrix.row(row);
-                column_of
-                    .extend(columns.iter().zip(values).filter(|(_, value)| **value > 0.0).map(|(column, _)| *column));
-            }
-            Features::Dense { columns, values, .. } => {
-                let values = &values[row * columns..][..*columns];
-                column_of.extend((0..).zip(values).filter(|(_, value)| **value > 0.0).map(|(column, _)| column));
-            }
-        }
-        offsets.push(column_of.len() as u64);
-    }
-    let values = vec![1.0; column_of.len()];
-    SparseMatrix::new(features.columns(), offsets, column_of, values)
+    let ones = |row| features.entries(row).filter(|(_, value)| *value > 0.0).map(|(column, _)| (column, 1.0));
+    SparseMatrix::from_rows(features.columns(), (0..features.rows()).map(ones))
 }

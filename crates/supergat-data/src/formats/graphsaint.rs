@@ -15,7 +15,7 @@ use crate::containers::npz::{Npz, sparse_matrix};
 use crate::dataset::{Dataset, graph_features, numbered, split};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::options::{GivenFeatures, LoadOptions};
+use crate::options::LoadOptions;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::Path;
@@ -49,13 +49,8 @@ enum Class {
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let bytes = |name: &str| files::read(&folder.join(name), files::MAX_BYTES);
     let files = [bytes("adj_full.npz")?, bytes("class_map.json")?, bytes("role.json")?];
-    let features = folder.join("feats.npy");
-    let features = match options.features.given() {
-        GivenFeatures::Required if !features.exists() => return Err(graph_features::missing(&features)),
-        GivenFeatures::Optional if !features.exists() => None,
-        GivenFeatures::Ignored => None,
-        _ => Some(bytes("feats.npy")?),
-    };
+    let are_read = graph_features::are_read(&folder.join("feats.npy"), options.features.given())?;
+    let features = are_read.then(|| bytes("feats.npy")).transpose()?;
     parse(folder, files, features, prepare::name_of(folder), options)
 }
 

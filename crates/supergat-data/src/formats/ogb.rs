@@ -14,9 +14,9 @@
 use super::prepare;
 use crate::dataset::{Dataset, graph_features, numbered, split};
 use crate::error::{Error, Result};
-use crate::files;
 use crate::files::lines::{self, Table};
-use crate::options::{GivenFeatures, LoadOptions};
+use crate::files::{self, decompress};
+use crate::options::LoadOptions;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use supergat_core::{Direction, Example, Features, Graph};
@@ -34,23 +34,21 @@ pub(crate) fn recognises(names: &[String]) -> bool {
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let raw = |name: &str| folder.join("raw").join(format!("{name}.csv.gz"));
     let (edge, feat, label) = (raw("edge"), raw("node-feat"), raw("node-label"));
-    let labels = prepare::classes(&label, &table::<i64>(&label, 1)?.values)?;
+    let labels = prepare::classes(&label, &table::<i64>(&label, Some(1))?.values)?;
     let nodes = labels.nodes();
     let counted = raw("num-node-list");
-    let count = table::<usize>(&counted, 1)?.values;
+    let count = table::<usize>(&counted, Some(1))?.values;
     require(&label, "rows", format!("{count:?}, as num-node-list.csv.gz says"), nodes, count == [nodes])?;
 
-    let features = match options.features.given() {
-        GivenFeatures::Required if !feat.exists() => return Err(graph_features::missing(&feat)),
-        GivenFeatures::Optional if !feat.exists() => graph_features::none(nodes),
-        GivenFeatures::Ignored => graph_features::none(nodes),
-        _ => features(&feat, nodes)?,
+    let features = match graph_features::are_read(&feat, options.features.given())? {
+        true => features(&feat, nodes)?,
+        false => graph_features::none(nodes),
     };
-    let edges: Vec<(u32, u32)> = table(&edge, 2)?.values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+    let edges: Vec<(u32, u32)> = table(&edge, Some(2))?.values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
     let graph = Graph::from_edges(nodes, &edges, Direction::Directed).map_err(Error::core(&edge))?;
 
     let lists = split_folder(folder)?;
-    let list = |name: &str| Ok(table(&lists.join(format!("{name}.csv.gz")), 1)?.values);
+    let list = |name: &str| Ok(table(&lists.join(format!("{name}.csv.gz")), Some(1))?.values);
     let of_files = [list("train")?, list("valid")?, list("test")?];
     let name = prepare::name_of(folder);
     let mut notes = vec!["links as listed, direction kept".to_owned()];
@@ -67,14 +65,14 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
 
 /// Reads the features of `nodes` nodes.
 fn features(path: &Path, nodes: usize) -> Result<Features<f32>> {
-    let table = lines::numbers::<f32>(path, &lines::read(path)?, 0, None)?;
+    let table = table::<f32>(path, None)?;
     require(path, "rows", format!("{nodes}, as node-label.csv.gz has"), table.rows(), table.rows() == nodes)?;
     Features::dense(nodes, table.columns, table.values).map_err(Error::core(path))
 }
 
-/// Reads a table with the given number of columns.
-fn table<T: FromStr>(path: &Path, columns: usize) -> Result<Table<T>> {
-    lines::numbers(path, &lines::read(path)?, 0, Some(columns))
+/// Reads a table with the given number of columns, or with any number.
+fn table<T: FromStr>(path: &Path, columns: Option<usize>) -> Result<Table<T>> {
+    lines::numbers(path, &decompress::read(path, files::MAX_BYTES)?, 0, columns)
 }
 
 /// Returns the only subfolder of `split`, named after the splitting scheme, such as `time`.

@@ -256,17 +256,10 @@ fn stack(
     tx: &SparseMatrix<f32>,
     row_of: &[Option<usize>],
 ) -> supergat_core::Result<SparseMatrix<f32>> {
-    let mut offsets = allx.offsets().to_vec();
-    let (mut column_of, mut values) = (allx.column_of().to_vec(), allx.values().to_vec());
-    for row in row_of {
-        if let Some(row) = *row {
-            let (columns, row_values) = tx.row(row);
-            column_of.extend_from_slice(columns);
-            values.extend_from_slice(row_values);
-        }
-        offsets.push(values.len() as u64);
-    }
-    SparseMatrix::new(allx.columns(), offsets, column_of, values)
+    let listed = (0..allx.rows()).map(|row| Some((allx, row)));
+    let rows = listed.chain(row_of.iter().map(|row| row.map(|row| (tx, row))));
+    let entries = rows.map(|row| row.into_iter().flat_map(|(matrix, row)| matrix.entries(row)));
+    SparseMatrix::from_rows(allx.columns(), entries)
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ use crate::options::LoadOptions;
 use crate::words::count;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
+use supergat_core::example::ExampleShape;
 use supergat_core::{Example, Features, Labels};
 
 /// Expected file names, for error messages.
@@ -105,16 +106,11 @@ fn build(path: &Path, files: &Files<'_>, name: String, options: &LoadOptions) ->
     for (split, name) in SPLITS.into_iter().enumerate() {
         SplitData::read(files, name)?.append_to(&mut dataset, split, path)?;
     }
-    let counts = [0, 1, 2].map(|split| dataset.examples.iter().filter(|e| !split_nodes(e)[split].is_empty()).count());
+    let counts = [0, 1, 2].map(|split| dataset.examples.iter().filter(|e| e.split_sizes()[split] > 0).count());
     dataset
         .notes
         .push(format!("{} graphs for training, {} for validation, {} for testing", counts[0], counts[1], counts[2]));
     Ok(dataset)
-}
-
-/// Returns the training, validation and test nodes.
-fn split_nodes(example: &Example<f32>) -> [&[u32]; 3] {
-    [&example.train, &example.validation, &example.test]
 }
 
 /// All graphs of one split: train, valid or test.

@@ -14,7 +14,7 @@ use crate::dataset::{Dataset, split};
 use crate::error::{Error, Result};
 use crate::files::{self, decompress};
 use crate::options::LoadOptions;
-use crate::tfidf::{Terms, tf_idf};
+use crate::tfidf::{Terms, Vocabulary, row as tf_idf_row};
 use html5gum::{Token, Tokenizer};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -62,7 +62,7 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
     let terms = Terms::default();
     let contents: Vec<Content> = pages.values().map(|page| Content::parse(page, &terms)).collect();
     let (documents, links): (Vec<_>, Vec<_>) = contents.iter().map(|c| (c.terms.clone(), &c.links)).unzip();
-    let (weights, vocabulary) = tf_idf(&documents, TERMS);
+    let vocabulary = Vocabulary::new(&documents, TERMS);
     let unreadable = contents.iter().filter(|content| content.unreadable).count();
 
     let mut dataset = Dataset {
@@ -71,7 +71,7 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
         node_ids: Some(Vec::new()),
         notes: vec![
             "links as listed, repetitions and direction kept".into(),
-            format!("features: TF-IDF of the {} most frequent terms", vocabulary.len()),
+            format!("features: TF-IDF of the {} most frequent terms", vocabulary.terms.len()),
             format!("{unreadable} pages cannot be decoded as code page 949 and count as empty"),
         ],
         ..Dataset::default()
@@ -85,11 +85,12 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
         let edges = edges(&keys[range.clone()], &links[range.clone()]);
         let place = path.join(university_name);
         let core = Error::core(&place);
-        let entries = weights[range.clone()].iter().enumerate();
-        let entries =
-            entries.flat_map(|(row, terms)| terms.iter().map(move |(term, weight)| ([row as u32, *term], *weight)));
+        let entries = (0..).zip(&documents[range.clone()]).flat_map(|(row, document)| {
+            let weights = tf_idf_row(document, &vocabulary.terms, &vocabulary.weights);
+            weights.into_iter().map(move |(term, weight)| ([row, term], weight))
+        });
         let (pairs, values) = entries.unzip();
-        let features = sparse::from_entries(path, [count, vocabulary.len()], pairs, values)?;
+        let features = sparse::from_entries(path, [count, vocabulary.terms.len()], pairs, values)?;
         let graph = Graph::from_edges(count, &edges, Direction::Directed).map_err(core)?;
         let of = keys[range.clone()].iter().map(|key| key.1 as u32).collect();
         let mut split = [vec![], vec![], vec![]];

@@ -35,6 +35,8 @@ use crate::words::shown;
 pub struct Frame {
     name: String,
     columns: Vec<(String, FrameColumn)>,
+    /// Line of each row in the file that contains the table, if it is one.
+    lines: Option<Vec<u64>>,
 }
 
 impl Frame {
@@ -44,7 +46,7 @@ impl Frame {
         columns: impl IntoIterator<Item = (N, FrameColumn)>,
     ) -> Result<Self> {
         let columns = columns.into_iter().map(|(name, column)| (name.into(), column)).collect();
-        let frame = Self { name: name.into(), columns };
+        let frame = Self { name: name.into(), columns, lines: None };
         for (name, column) in &frame.columns {
             if column.len() != frame.rows() {
                 let expected = format!("{}, as in column `{}`", frame.rows(), shown(&frame.columns[0].0));
@@ -61,6 +63,16 @@ impl Frame {
     fn unexpected(&self, what: &str, column: &str, expected: String, found: usize) -> Error {
         let what = format!("{what} of column `{}` of {}", shown(column), shown(&self.name));
         Error::array(what, expected, found)
+    }
+
+    /// Sets the line of each row, which errors name instead of its number.
+    pub(crate) fn at_lines(self, lines: Vec<u64>) -> Self {
+        Self { lines: Some(lines), ..self }
+    }
+
+    /// Returns the line of each row, if they were set.
+    pub(crate) fn lines(&self) -> Option<&[u64]> {
+        self.lines.as_deref()
     }
 
     /// Returns the name of the frame, which notes and errors contain.

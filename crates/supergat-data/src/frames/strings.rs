@@ -1,5 +1,7 @@
 //! A compact column of optional strings.
 
+use std::collections::TryReserveError;
+
 /// Optional strings, stored in one buffer.
 ///
 /// ```
@@ -23,6 +25,12 @@ impl Strings {
     /// Creates an empty column with room for `count` strings of `bytes` bytes in total.
     pub fn with_capacity(count: usize, bytes: usize) -> Self {
         Self { text: String::with_capacity(bytes), ends: Vec::with_capacity(count), known: None }
+    }
+
+    /// Makes room for a further string of `bytes` bytes.
+    pub(crate) fn try_reserve(&mut self, bytes: usize) -> Result<(), TryReserveError> {
+        self.text.try_reserve(bytes)?;
+        self.ends.try_reserve(1)
     }
 
     /// Appends a string, or a missing value.

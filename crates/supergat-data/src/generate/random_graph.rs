@@ -1,6 +1,6 @@
 //! Random graphs for benchmarks of time and memory: random links, normal features, random labels.
 
-use super::spec::key_values;
+use super::spec::{key_values, require};
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
 use rayon::prelude::*;
@@ -123,20 +123,17 @@ impl RandomGraph {
     }
 
     fn check(&self) -> Result<()> {
-        let require = |valid: bool, expected: &str, found: String| {
-            if valid { Ok(()) } else { Err(Error::spec(self.to_string(), expected, found)) }
-        };
-        require((2..=1 << 31).contains(&self.nodes), "from 2 to 2^31 nodes", self.nodes.to_string())?;
-        require((1..=1 << 16).contains(&self.features), "from 1 to 65536 features", self.features.to_string())?;
-        require((2..=1 << 16).contains(&self.classes), "from 2 to 65536 classes", self.classes.to_string())?;
+        require(self, (2..=1 << 31).contains(&self.nodes), "from 2 to 2^31 nodes", self.nodes)?;
+        require(self, (1..=1 << 16).contains(&self.features), "from 1 to 65536 features", self.features)?;
+        require(self, (2..=1 << 16).contains(&self.classes), "from 2 to 65536 classes", self.classes)?;
         let links = self.nodes as f64 * self.degree as f64 / 2.0;
-        require(links <= 1e9, "at most 1e9 links", links.to_string())?;
+        require(self, links <= 1e9, "at most 1e9 links", links)?;
         let numbers = self.nodes as f64 * self.features as f64;
-        require(numbers <= 1e10, "at most 1e10 feature values", numbers.to_string())?;
+        require(self, numbers <= 1e10, "at most 1e10 feature values", numbers)?;
         let communities = self.communities;
-        require((1..=self.nodes).contains(&communities), "from 1 community to one per node", communities.to_string())?;
-        require((0.0..=1.0).contains(&self.inside), "a share of links inside from 0 to 1", self.inside.to_string())?;
-        require((1.0..=8.0).contains(&self.skew), "a skew from 1 to 8", self.skew.to_string())
+        require(self, (1..=self.nodes).contains(&communities), "from 1 community to one per node", communities)?;
+        require(self, (0.0..=1.0).contains(&self.inside), "a share of links inside from 0 to 1", self.inside)?;
+        require(self, (1.0..=8.0).contains(&self.skew), "a skew from 1 to 8", self.skew)
     }
 }
 

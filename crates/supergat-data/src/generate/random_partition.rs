@@ -5,7 +5,7 @@
 //! The features of a node are a point in the plane, drawn from a normal distribution around the centre of its
 //! class, which is on a circle. The distributions overlap, so links carry additional information.
 
-use super::spec::key_values;
+use super::spec::{key_values, require};
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
 use std::f64::consts::TAU;
@@ -89,26 +89,25 @@ impl RandomPartition {
     }
 
     fn check(&self) -> Result<()> {
-        let require = |valid: bool, expected: String, found: String| {
-            if valid { Ok(()) } else { Err(Error::spec(self.to_string(), expected, found)) }
-        };
         let per_class = TRAIN + VALIDATION + TEST;
         let nodes = self.classes as f64 * self.nodes_per_class as f64;
-        require(self.classes >= 2, "at least 2 classes".into(), self.classes.to_string())?;
+        require(self, self.classes >= 2, "at least 2 classes", self.classes)?;
         require(
+            self,
             self.nodes_per_class >= per_class,
             format!("at least {per_class} nodes per class ({TRAIN} train, {VALIDATION} validation, {TEST} test)"),
-            self.nodes_per_class.to_string(),
+            self.nodes_per_class,
         )?;
-        require((0.0..=1.0).contains(&self.homophily), "homophily from 0 to 1".into(), self.homophily.to_string())?;
-        require(self.degree >= 0.0, "a degree from 0 on".into(), self.degree.to_string())?;
-        require(nodes <= MAX_NODES, format!("at most {MAX_NODES} nodes"), nodes.to_string())?;
+        require(self, (0.0..=1.0).contains(&self.homophily), "homophily from 0 to 1", self.homophily)?;
+        require(self, self.degree >= 0.0, "a degree from 0 on", self.degree)?;
+        require(self, nodes <= MAX_NODES, format!("at most {MAX_NODES} nodes"), nodes)?;
         let links = nodes * self.degree / 2.0;
-        require(links <= MAX_LINKS, format!("at most {MAX_LINKS} links"), links.to_string())?;
+        require(self, links <= MAX_LINKS, format!("at most {MAX_LINKS} links"), links)?;
         let (inside, between) = self.probabilities();
         require(
+            self,
             inside <= 1.0 && between <= 1.0,
-            "link probabilities of at most 1: a lower degree, or more nodes".into(),
+            "link probabilities of at most 1: a lower degree, or more nodes",
             format!("{inside} within and {between} between classes"),
         )
     }

@@ -64,6 +64,16 @@ impl KeyValue<'_> {
     }
 }
 
+/// Fails unless a value of a specification is valid.
+pub(crate) fn require(
+    spec: &impl ToString,
+    valid: bool,
+    expected: impl Into<String>,
+    found: impl ToString,
+) -> Result<()> {
+    if valid { Ok(()) } else { Err(Error::spec(spec.to_string(), expected, found)) }
+}
+
 fn error(spec: &str, expected: String, found: &str) -> Error {
     Error::spec(spec, expected, found)
 }

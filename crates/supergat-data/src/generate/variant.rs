@@ -3,7 +3,7 @@
 //! They show how results depend on the noise of links, on features and on labels, with everything else as in the
 //! original.
 
-use super::spec::key_values;
+use super::spec::{key_values, require};
 use crate::dataset::rows::feature_rows;
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
@@ -210,25 +210,14 @@ impl Variant {
 
     fn check(&self) -> Result<()> {
         let is_share = |value: f64| (0.0..=1.0).contains(&value);
-        if self.nodes.is_some_and(|nodes| nodes < 3) {
-            return Err(self.refused("at least 3 nodes", "fewer"));
-        }
-        if !is_share(self.loss) || !is_share(self.feature_noise) {
-            return Err(self.refused("loss and feature-noise from 0 to 1", "another number"));
-        }
-        if !(0.0..=100.0).contains(&self.noise) {
-            return Err(self.refused("noise from 0 to 100", &self.noise.to_string()));
-        }
-        if !(2..=1 << 16).contains(&self.classes) {
-            return Err(self.refused("from 2 to 65536 classes", &self.classes.to_string()));
-        }
-        if self.of.strip_prefix(NAME).is_some_and(|rest| rest.starts_with(':')) {
-            return Err(self.refused("an original that is no variant itself", &self.of));
-        }
-        match self.of.is_empty() {
-            true => Err(self.refused("a dataset, as in of=cora", "none")),
-            false => Ok(()),
-        }
+        let is_variant = self.of.strip_prefix(NAME).is_some_and(|rest| rest.starts_with(':'));
+        let shares = [self.loss, self.feature_noise];
+        require(self, self.nodes.is_none_or(|nodes| nodes >= 3), "at least 3 nodes", "fewer")?;
+        require(self, shares.into_iter().all(is_share), "loss and feature-noise from 0 to 1", "another number")?;
+        require(self, (0.0..=100.0).contains(&self.noise), "noise from 0 to 100", self.noise)?;
+        require(self, (2..=1 << 16).contains(&self.classes), "from 2 to 65536 classes", self.classes)?;
+        require(self, !is_variant, "an original that is no variant itself", &self.of)?;
+        require(self, !self.of.is_empty(), "a dataset, as in of=cora", "none")
     }
 
     /// Returns the changes as words.

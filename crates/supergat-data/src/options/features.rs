@@ -4,7 +4,6 @@ use crate::error::{Error, Result};
 use crate::words::shown;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::str::FromStr;
 use supergat_numerics::structural::NAMES;
 
 /// Largest number of spectral features.
@@ -71,7 +70,8 @@ impl FeatureChoice {
     }
 
     fn parse(list: &str, keep_given: bool) -> Result<Self> {
-        let kinds = list.split(',').map(|kind| kind.trim().parse()).collect::<Result<Vec<GraphFeatures>>>()?;
+        let kinds =
+            list.split(',').map(|kind| kind.trim().to_owned().try_into()).collect::<Result<Vec<GraphFeatures>>>()?;
         let same = |a: &GraphFeatures, b: &GraphFeatures| std::mem::discriminant(a) == std::mem::discriminant(b);
         match kinds.iter().enumerate().find(|(k, kind)| kinds[..*k].iter().any(|before| same(before, kind))) {
             Some((_, again)) => Err(invalid(&again.to_string())),
@@ -145,26 +145,18 @@ impl fmt::Display for GraphFeatures {
     }
 }
 
-impl FromStr for GraphFeatures {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text.split_once(':') {
-            None if text == "structural" => Ok(Self::Structural),
-            Some(("spectral", count)) => {
-                let count = count.parse().ok().filter(|count| (1..=MAX_SPECTRAL).contains(count));
-                count.map(Self::Spectral).ok_or_else(|| invalid(text))
-            }
-            _ => Err(invalid(text)),
-        }
-    }
-}
-
 impl TryFrom<String> for GraphFeatures {
     type Error = Error;
 
     fn try_from(text: String) -> Result<Self> {
-        text.parse()
+        match text.split_once(':') {
+            None if text == "structural" => Ok(Self::Structural),
+            Some(("spectral", count)) => {
+                let count = count.parse().ok().filter(|count| (1..=MAX_SPECTRAL).contains(count));
+                count.map(Self::Spectral).ok_or_else(|| invalid(&text))
+            }
+            _ => Err(invalid(&text)),
+        }
     }
 }
 

@@ -125,7 +125,7 @@ mod tests {
     fn recognises_datasets_by_contents_not_by_name() {
         let cora = entry("cora").unwrap();
         let edges = [(0, 1); 2];
-        let mut dataset = crate::DatasetBuilder::new(cora.nodes)
+        let mut dataset = Dataset::builder(cora.nodes)
             .edges(&edges)
             .dense_features(&vec![0.0; cora.nodes], 1)
             .class_names((0..cora.classes).map(|class| class.to_string()))

@@ -85,13 +85,7 @@ enum LabelArrays {
 impl Dataset {
     /// Starts a dataset of one graph with `nodes` nodes from arrays in memory.
     pub fn builder(nodes: usize) -> DatasetBuilder {
-        DatasetBuilder::new(nodes)
-    }
-}
-
-impl DatasetBuilder {
-    pub(crate) fn new(nodes: usize) -> Self {
-        Self {
+        DatasetBuilder {
             name: "arrays".into(),
             nodes,
             edges: Vec::new(),
@@ -109,7 +103,9 @@ impl DatasetBuilder {
             node_order: NodeOrderChoice::default(),
         }
     }
+}
 
+impl DatasetBuilder {
     /// Adds links as pairs of source and target.
     pub fn edges(mut self, edges: &[(u32, u32)]) -> Self {
         self.edges.extend_from_slice(edges);

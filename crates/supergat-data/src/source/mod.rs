@@ -15,7 +15,7 @@ use crate::generate::random_partition::{self, RandomPartition};
 use crate::generate::variant::{self, Variant};
 use crate::options::{LoadOptions, Origin, SplitChoice, TableOptions};
 use crate::registry::{self, DATA_VARIABLE};
-use crate::words::shown;
+use crate::words::{first, shown};
 use crate::{converted, files};
 use std::path::{Path, PathBuf};
 
@@ -149,19 +149,9 @@ fn read_folder(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     if let Some(format) = FORMATS.iter().find(|format| (format.recognises)(&names)) {
         return format.read_folder(folder, &names, options);
     }
-    const SHOWN: usize = 3;
-    let some = names.iter().take(SHOWN).map(|name| shown(name)).collect::<Vec<_>>().join(", ");
+    let found = if names.is_empty() { "nothing".into() } else { first(3, names.iter().map(|name| shown(name))) };
     let Format { name, expected, .. } = nearest_format(&names);
-    Err(Error::UnknownFormat {
-        path: folder.to_owned(),
-        nearest: name,
-        expected,
-        found: match names.len() {
-            0 => "nothing".into(),
-            count if count <= SHOWN => some,
-            count => format!("{some} and {} more", count - SHOWN),
-        },
-    })
+    Err(Error::UnknownFormat { path: folder.to_owned(), nearest: name, expected, found })
 }
 
 /// Returns up to three known names with a similar spelling, nearest first.
@@ -170,26 +160,11 @@ fn nearest(name: &str) -> Vec<&'static str> {
     let mut close: Vec<(usize, &str)> = registry::all()
         .map(|entry| entry.name)
         .chain([random_partition::NAME, random_graph::NAME, variant::NAME])
-        .map(|known| (edits(&name, known), known))
+        .map(|known| (strsim::levenshtein(&name, known), known))
         .filter(|&(edits, known)| edits <= known.len().div_ceil(3))
         .collect();
     close.sort_by_key(|&(edits, _)| edits);
     close.into_iter().take(3).map(|(_, known)| known).collect()
-}
-
-/// Returns the edit distance of two words: letters to insert, remove or replace.
-fn edits(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, letter) in from.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, &other) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != other);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[to.len()]
 }
 
 #[cfg(test)]
@@ -198,13 +173,6 @@ mod tests {
 
     fn load_from(source: &str, roots: &[PathBuf]) -> Result<Dataset> {
         super::load_from(source, roots, &LoadOptions::default())
-    }
-
-    #[test]
-    fn counts_edits() {
-        assert_eq!(edits("", "abc"), 3);
-        assert_eq!(edits("kitten", "sitting"), 3);
-        assert_eq!(edits("cora", "cora"), 0);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Reads the table of links.
 
-use super::ends::{EndColumns, Ends};
+use super::ends::Ends;
 use super::index_column;
 use super::link_columns::{self, LinkColumns};
 use super::node_ids::Nodes;
@@ -48,9 +48,8 @@ pub(super) fn read(sheet: &Sheet, nodes: &Nodes, options: &TableOptions, prepare
     let index = index_column::find(sheet)?;
     let (source, target) = end_columns(sheet, [graph, index, weight], options)?;
     let index = index.filter(|at| ![source, target].contains(at));
-    let columns = EndColumns { source, target, graph };
     let Ends { mut pairs, known, unknown, converted, begin_with_hash } =
-        Ends::read(sheet, columns, nodes, options.skip_unknown)?;
+        Ends::read(sheet, [source, target], graph, nodes, options.skip_unknown)?;
     let name = sheet.name();
     let mut notes = vec![format!(
         "{name}: {} from `{}` to `{}`, {}",

@@ -5,21 +5,13 @@ use super::rows::sheet::Sheet;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::frames::{Frame, FrameColumn};
-use crate::words::shown;
+use crate::words::quoted;
 use rayon::prelude::*;
 
 /// Links of a frame that one task looks up.
 const BLOCK: usize = 1 << 16;
 /// End of a link that is not known.
 const UNKNOWN: u32 = u32::MAX;
-
-/// Columns with the ends of links, and with their graph.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct EndColumns {
-    pub source: usize,
-    pub target: usize,
-    pub graph: Option<usize>,
-}
 
 /// Ends of all links, in input order.
 #[derive(Debug, Default)]
@@ -37,21 +29,34 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Reads the ends of all links. The first link to an unknown node is an error unless `skip_unknown` is set.
-    pub fn read(sheet: &Sheet, columns: EndColumns, nodes: &Nodes, skip_unknown: bool) -> Result<Self> {
-        match (sheet.frame(), columns.graph) {
+    /// Reads the ends of all links from the columns of source and target, and of the graph, if there are several. The
+    /// first link to an unknown node is an error unless `skip_unknown` is set.
+    pub fn read(
+        sheet: &Sheet,
+        columns: [usize; 2],
+        graph: Option<usize>,
+        nodes: &Nodes,
+        skip_unknown: bool,
+    ) -> Result<Self> {
+        match (sheet.frame(), graph) {
             (Some(frame), None) => Self::of_frame(sheet, frame, columns, nodes, skip_unknown),
-            _ => Self::of_rows(sheet, columns, nodes, skip_unknown),
+            _ => Self::of_rows(sheet, columns, graph, nodes, skip_unknown),
         }
     }
 
-    fn of_rows(sheet: &Sheet, columns: EndColumns, nodes: &Nodes, skip_unknown: bool) -> Result<Self> {
+    fn of_rows(
+        sheet: &Sheet,
+        [source, target]: [usize; 2],
+        graph: Option<usize>,
+        nodes: &Nodes,
+        skip_unknown: bool,
+    ) -> Result<Self> {
         let mut ends = Self::default();
         let mut known = Vec::new();
         sheet.for_each(&mut |line, row| {
             ends.begin_with_hash += usize::from(row[0].starts_with('#'));
             let mut find = |at: usize| {
-                let graph = columns.graph.map(|at| &row[at]);
+                let graph = graph.map(|at| &row[at]);
                 let number = || {
                     let node = nodes.find_number(graph, &row[at])?;
                     ends.converted.get_or_insert_with(|| (row[at].to_owned(), 0)).1 += 1;
@@ -59,7 +64,7 @@ impl Ends {
                 };
                 nodes.find(graph, &row[at]).or_else(number).ok_or(at)
             };
-            let found = match (find(columns.source), find(columns.target)) {
+            let found = match (find(source), find(target)) {
                 (Ok(from), Ok(to)) => Some((from, to)),
                 _ if skip_unknown => None,
                 (Err(at), _) | (_, Err(at)) => return Err(unknown(sheet, line, at, &row[at])),
@@ -73,9 +78,8 @@ impl Ends {
     }
 
     /// Reads the links of a frame in parallel. The result does not depend on the number of threads.
-    fn of_frame(sheet: &Sheet, frame: &Frame, columns: EndColumns, nodes: &Nodes, skip_unknown: bool) -> Result<Self> {
+    fn of_frame(sheet: &Sheet, frame: &Frame, at: [usize; 2], nodes: &Nodes, skip_unknown: bool) -> Result<Self> {
         let column = |at: usize| &frame.columns()[at].1;
-        let at = [columns.source, columns.target];
         let mut pairs = files::filled(sheet.path(), (UNKNOWN, UNKNOWN), frame.rows())?;
         let blocks = pairs.par_chunks_mut(BLOCK).enumerate().map(|(number, pairs)| {
             let mut block = Block::default();
@@ -100,7 +104,7 @@ impl Ends {
         });
         let blocks: Vec<Block> = blocks.collect();
         if let (Some((row, at)), false) = (blocks.iter().find_map(|block| block.first_unknown), skip_unknown) {
-            return Err(unknown(sheet, row as u64 + 1, at, &column(at).text(row)));
+            return Err(unknown(sheet, sheet.line_of(row), at, &column(at).text(row)));
         }
         let count = |of: fn(&Block) -> usize| blocks.iter().map(of).sum::<usize>();
         let mut known = None;
@@ -139,5 +143,5 @@ fn find(column: &FrameColumn, nodes: &Nodes, row: usize) -> Option<(u32, bool)> 
 /// Builds the error for a link to an unknown node.
 fn unknown(sheet: &Sheet, line: u64, at: usize, id: &str) -> Error {
     let advice = "add the node, remove the link, or leave such links out with parameter `skip_unknown=true`";
-    sheet.at(line, at).error("the id of a node", format!("`{}`", shown(id)), advice)
+    sheet.at(line, at).error("the id of a node", quoted(id), advice)
 }

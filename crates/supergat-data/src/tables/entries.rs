@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::options::TableOptions;
 use crate::schema::{Column, Missing, Notation, Schema};
-use crate::words::{count, first_few, shown};
+use crate::words::{count, first_few, quoted};
 use std::collections::{BTreeMap, HashMap};
 use supergat_core::Features;
 
@@ -49,7 +49,7 @@ pub(super) fn build(
                     let most = known.unwrap_or(MAX_FEATURES);
                     let expected = format!("the number of a feature, from 0 to {}", most.saturating_sub(1));
                     let advice = "fix it, or give the number of features in dataset.toml";
-                    table.sheet.at(line, feature).error(expected, format!("`{}`", shown(&row[feature])), advice)
+                    table.sheet.at(line, feature).error(expected, quoted(&row[feature]), advice)
                 })?,
             ),
         };
@@ -69,7 +69,7 @@ pub(super) fn build(
                 files::push(table.sheet.path(), &mut entries, (node as u32, column, number))?;
                 files::push(table.sheet.path(), &mut lines, line)?;
             }
-            None => *unknown.entry(format!("`{}`", shown(&row[feature]))).or_default() += 1,
+            None => *unknown.entry(quoted(&row[feature])).or_default() += 1,
         }
         Ok(())
     })?;
@@ -82,12 +82,11 @@ pub(super) fn build(
     }
     if !unknown.is_empty() {
         let total: usize = unknown.values().sum();
-        let names: Vec<String> = unknown.into_keys().collect();
         notes.push(format!(
             "{}: {} of features that the model does not know, not used: {}",
             table.sheet.name(),
             count(total, "entry"),
-            first_few(&names)
+            first_few(unknown.into_keys())
         ));
     }
     let matrix = sparse(nodes.len(), columns, entries).map_err(Error::core(table.sheet.path()))?;

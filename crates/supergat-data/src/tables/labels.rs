@@ -6,7 +6,7 @@ use super::sidecar::Sidecar;
 use crate::error::Result;
 use crate::files;
 use crate::options::TableOptions;
-use crate::words::{first_few, shown};
+use crate::words::{first_few, quoted, shown};
 use std::collections::{BTreeMap, HashMap};
 use supergat_core::Labels;
 
@@ -72,14 +72,10 @@ pub(super) fn build(table: &NodeTable, cells: &[Cell], options: &TableOptions, s
     if expected.is_none() && given.is_some() {
         reject_unknown(table, &counts, &of_name)?;
     }
-    let unknown: Vec<String> =
-        counts.keys().filter(|word| !of_name.contains_key(**word)).map(|word| format!("`{}`", shown(word))).collect();
+    let unknown = first_few(counts.keys().filter(|word| !of_name.contains_key(**word)).map(|word| quoted(word)));
     if !unknown.is_empty() {
-        notes.push(format!(
-            "{}: labels that the model does not know, read as not known: {}",
-            table.sheet.name(),
-            first_few(&unknown)
-        ));
+        let name = table.sheet.name();
+        notes.push(format!("{name}: labels that the model does not know, read as not known: {unknown}"));
     }
     let mut known = vec![false; cells.len()];
     let classes = names.len();
@@ -141,7 +137,7 @@ fn check_labels(table: &NodeTable, counts: &Counts<'_>, options: &TableOptions) 
     if options.labels_optional {
         return Ok(());
     }
-    if !table.has_label() {
+    if table.label.is_none() {
         let expected = "a column with the classes of the nodes, called label or class";
         let advice = "name it with parameter `label_column`, or add labels.csv";
         return Err(table.label_error(table.sheet.header_line(), expected, table.sheet.columns_in_words(), advice));
@@ -173,7 +169,7 @@ fn reject_unknown(table: &NodeTable, counts: &Counts<'_>, of_name: &HashMap<&str
         Some((word, (_, line))) => Err(table.label_error(
             *line,
             "one of the classes of dataset.toml",
-            format!("`{}`", shown(word)),
+            quoted(word),
             "fix the label, or add it there",
         )),
         None => Ok(()),
@@ -183,17 +179,15 @@ fn reject_unknown(table: &NodeTable, counts: &Counts<'_>, of_name: &HashMap<&str
 /// Summarises the number of labels and the sizes of classes.
 fn summary(table: &NodeTable, names: &[String], counts: &Counts<'_>, known: &[bool], several: bool) -> String {
     let labelled = known.iter().filter(|known| **known).count();
-    let sizes: Vec<String> = names
-        .iter()
-        .map(|name| format!("`{}` ({})", shown(name), counts.get(name.as_str()).map_or(0, |(count, _)| *count)))
-        .collect();
+    let size = |name: &String| counts.get(name.as_str()).map_or(0, |(count, _)| *count);
+    let sizes = names.iter().map(|name| format!("`{}` ({})", shown(name), size(name)));
     let several = if several { ", several per node" } else { "" };
     format!(
         "{}: {labelled} of {} nodes have a label{several}; {} classes: {}",
         table.sheet.name(),
         known.len(),
         names.len(),
-        first_few(&sizes)
+        first_few(sizes)
     )
 }
 

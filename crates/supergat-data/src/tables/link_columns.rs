@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::files;
 use crate::options::TableOptions;
 use crate::schema::{ColumnType, Decision, LinkSchema, Missing};
-use crate::words::shown;
+use crate::words::{quoted, shown};
 use supergat_core::{Duplicates, EdgeAttributes, Features, Graph};
 
 /// Weights and features of all links, in input order.
@@ -133,7 +133,7 @@ pub(super) fn read(
 fn weights(sheet: &Sheet, at: usize, rows: usize) -> Result<Vec<f64>> {
     let mut weights = files::with_capacity(sheet.path(), rows)?;
     let refused = |line: u64, found: &str| {
-        let found = if found.is_empty() { "nothing".to_owned() } else { format!("`{}`", shown(found)) };
+        let found = if found.is_empty() { "nothing".to_owned() } else { quoted(found) };
         let name = shown(&sheet.header[at]);
         let advice = format!(
             "give every link a weight (0 removes it), name another column with parameter `edge_weight`, or leave the weights out \
@@ -151,7 +151,7 @@ fn weights(sheet: &Sheet, at: usize, rows: usize) -> Result<Vec<f64>> {
                 weights.push(0.0);
             }
         });
-        return bad.map_or(Ok(weights), |row| Err(refused(row as u64 + 1, &column.text(row))));
+        return bad.map_or(Ok(weights), |row| Err(refused(sheet.line_of(row), &column.text(row))));
     }
     sheet.for_each(&mut |line, row| {
         let weight = row[at].parse().ok().filter(is_weight).ok_or_else(|| refused(line, &row[at]))?;
@@ -168,14 +168,8 @@ impl LinkColumns {
 
     /// Keeps the rows for which `keep` is true.
     pub fn retain(&mut self, keep: &[bool]) {
-        let kept = |row: &usize| keep[*row];
-        if let Some(weights) = &mut self.weights {
-            *weights = (0..keep.len()).filter(kept).map(|row| weights[row]).collect();
-        }
-        if self.width > 0 {
-            let row = |row: usize| &self.features[row * self.width..][..self.width];
-            self.features = (0..keep.len()).filter(kept).flat_map(row).copied().collect();
-        }
+        let kept: Vec<usize> = (0..keep.len()).filter(|row| keep[*row]).collect();
+        *self = self.rows(&kept);
     }
 
     /// Removes links of weight 0 from the columns and from `pairs`, the ends of the links.

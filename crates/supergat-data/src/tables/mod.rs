@@ -41,7 +41,7 @@ use crate::error::{Error, Result};
 use crate::frames::Frame;
 use crate::options::{GivenFeatures, LoadOptions, SplitChoice, TableOptions, names};
 use crate::schema::Schema;
-use crate::words::{first_few, shown};
+use crate::words::{first_few, quoted, shown};
 use columns::features::{FeatureTable, Stated};
 use columns::missing;
 use node_ids::Nodes;
@@ -217,10 +217,10 @@ impl<'a> Tables<'a> {
         let FeatureTable { mut features, known, schema, notes: more } = self.build_features(&nodes, matrix)?;
         notes.extend(more);
         let tables = [&self.labels, &self.nodes, &self.features].map(Option::as_ref);
-        let labelled = tables.into_iter().flatten().find(|table| table.has_label());
+        let labelled = tables.into_iter().flatten().find(|table| table.label.is_some());
         let table = labelled.or(tables.into_iter().flatten().next());
         let table = table.ok_or_else(|| self.no_nodes())?;
-        let classes = labels::build(table, &table.labels(&nodes)?, &self.options, &self.sidecar)?;
+        let classes = labels::build(table, &table.cells(&nodes, table.label)?, &self.options, &self.sidecar)?;
         notes.extend(classes.notes);
         let tables = [&self.nodes, &self.labels, &self.features];
         let with_split = tables.into_iter().flatten().find_map(|table| Some((table, table.split.as_ref()?)));
@@ -299,7 +299,7 @@ impl<'a> Tables<'a> {
         let nodes = match (&self.nodes, matrix) {
             (None, Some(matrix)) => Nodes::numbered(matrix.rows()),
             _ => {
-                let first = candidates.clone().find(|table| table.has_ids()).or(candidates.clone().next());
+                let first = candidates.clone().find(|table| table.id.is_some()).or(candidates.clone().next());
                 first.ok_or_else(|| self.no_nodes())?.nodes()?
             }
         };
@@ -313,9 +313,7 @@ impl<'a> Tables<'a> {
     fn build_features(&self, nodes: &Nodes, matrix: Option<supergat_core::Features<f32>>) -> Result<FeatureTable> {
         let note_unused = |notes: &mut Vec<String>, file: &str| {
             if let Some(NodeTable { sheet, features, .. }) = self.nodes.as_ref().filter(|t| !t.features.is_empty()) {
-                let columns: Vec<String> =
-                    features.iter().map(|at| format!("`{}`", shown(&sheet.header[*at]))).collect();
-                let columns = first_few(&columns);
+                let columns = first_few(features.iter().map(|at| quoted(&sheet.header[*at])));
                 notes.push(format!(
                     "{}: not used, since {file} has the features: {columns}; move them there",
                     sheet.name()

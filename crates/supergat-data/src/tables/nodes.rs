@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::frames::FrameColumn;
 use crate::options::{GivenFeatures, TableOptions};
 use crate::schema::{ColumnType, Decision};
-use crate::words::shown;
+use crate::words::{quoted, shown};
 use csv::StringRecord;
 use std::path::Path;
 
@@ -20,9 +20,9 @@ use std::path::Path;
 #[derive(Debug)]
 pub(super) struct NodeTable {
     pub sheet: Sheet,
-    id: Option<usize>,
+    pub id: Option<usize>,
     graph: Option<usize>,
-    label: Option<usize>,
+    pub label: Option<usize>,
     pub split: Option<SplitColumns>,
     /// Column that numbers the rows and is not used.
     index: Option<usize>,
@@ -96,7 +96,8 @@ impl NodeTable {
             .filter(|at| !roles.contains(&Some(*at)) && !splits.contains(at) && !unused_masks.contains(at))
             .filter(|at| !options.ignores(&sheet.header[*at]))
             .collect();
-        if id.is_none() && !labels && !sheet.has_header && !first_is_number(&sheet)? {
+        let is_word = |row: Row<'_>| row[0].parse::<f64>().is_err();
+        if id.is_none() && !labels && !sheet.has_header && sheet.of_first_row(is_word)? == Some(true) {
             id = features.first().copied();
             features.retain(|at| Some(*at) != id);
         }
@@ -111,7 +112,7 @@ impl NodeTable {
     /// Describes the roles of the columns in words.
     pub fn describe(&self) -> String {
         let mut parts = Vec::new();
-        let name = |column: usize| format!("`{}`", shown(&self.sheet.header[column]));
+        let name = |column: usize| quoted(&self.sheet.header[column]);
         for (role, column) in [("id", self.id), ("graph", self.graph), ("label", self.label)] {
             parts.extend(column.map(|column| format!("{role} is {}", name(column))));
         }
@@ -128,8 +129,7 @@ impl NodeTable {
 
     /// Notes a guessed encoding, and columns that are not used.
     pub fn remarks(&self) -> Vec<String> {
-        let masks: Vec<String> =
-            self.unused_masks.iter().map(|at| format!("`{}`", shown(&self.sheet.header[*at]))).collect();
+        let masks: Vec<String> = self.unused_masks.iter().map(|at| quoted(&self.sheet.header[*at])).collect();
         let masks = (!masks.is_empty()).then(|| {
             let name = self.sheet.name();
             format!("{name}: {} not used, since there is another split column", masks.join(", "))
@@ -158,14 +158,6 @@ impl NodeTable {
         all
     }
 
-    pub fn has_ids(&self) -> bool {
-        self.id.is_some()
-    }
-
-    pub fn has_label(&self) -> bool {
-        self.label.is_some()
-    }
-
     /// Reads the nodes from the ids of this table.
     pub fn nodes(&self) -> Result<Nodes> {
         let Some(id) = self.id else {
@@ -180,7 +172,8 @@ impl NodeTable {
             && !values.is_empty()
         {
             return Nodes::whole(values).map_err(|[first, again]| {
-                self.duplicate(id, again as u64 + 1, first as u64 + 1, &values[again].to_string())
+                let [first, line] = [first, again].map(|row| self.sheet.line_of(row));
+                self.duplicate(id, line, first, &values[again].to_string())
             });
         }
         let mut nodes = Nodes::default();
@@ -223,7 +216,7 @@ impl NodeTable {
                 Some(id) => self.find(nodes, id, row).ok_or_else(|| {
                     let advice =
                         "add it to the table of nodes, remove the row, or name the right column with parameter `id_column`";
-                    let found = format!("`{}`", shown(&row[id]));
+                    let found = quoted(&row[id]);
                     self.sheet.at(line, id).error("the id of a node", found, advice)
                 })? as usize,
                 None => next,
@@ -251,21 +244,12 @@ impl NodeTable {
 
     /// Notes that the ids of this table are written in another way than those of the nodes.
     pub fn note_ids(&self, nodes: &Nodes) -> Result<Option<String>> {
-        let mut first = None;
-        self.sheet.for_each(&mut |_, row| {
-            if let (Some(id), None) = (self.id, &first) {
-                first = Some((nodes.find(self.graph.map(|at| &row[at]), &row[id]).is_none(), row[id].to_owned()));
-            }
-            Ok(())
-        })?;
-        let other = first.filter(|(other, _)| *other);
-        Ok(other
-            .map(|(_, id)| format!("{}: ids such as `{}` are matched as whole numbers", self.sheet.name(), shown(&id))))
-    }
-
-    /// Returns the label cell of each node.
-    pub fn labels(&self, nodes: &Nodes) -> Result<Vec<Cell>> {
-        self.cells(nodes, self.label)
+        let other_id = |row: Row<'_>| {
+            let id = self.id?;
+            nodes.find(self.graph.map(|at| &row[at]), &row[id]).is_none().then(|| quoted(&row[id]))
+        };
+        let other = self.sheet.of_first_row(other_id)?.flatten();
+        Ok(other.map(|id| format!("{}: ids such as {id} are matched as whole numbers", self.sheet.name())))
     }
 
     /// Returns the cell of each node in a column; empty cells if there is none.
@@ -300,23 +284,8 @@ fn is_header(row: &StringRecord, options: &TableOptions, labels: bool) -> bool {
 
 /// Returns the first fields of the first row, for messages.
 fn first_row_in_words(sheet: &Sheet) -> Result<String> {
-    let mut first = None;
-    sheet.for_each(&mut |_, row| {
-        let fields = (0..sheet.header.len().min(4)).map(|at| shown(&row[at]));
-        first.get_or_insert_with(|| fields.collect::<Vec<_>>().join(", "));
-        Ok(())
-    })?;
-    Ok(format!("`{}`", first.unwrap_or_default()))
-}
-
-/// Returns whether the first field of the first row is a number.
-fn first_is_number(sheet: &Sheet) -> Result<bool> {
-    let mut number = None;
-    sheet.for_each(&mut |_, row| {
-        number.get_or_insert_with(|| row[0].parse::<f64>().is_ok());
-        Ok(())
-    })?;
-    Ok(number.unwrap_or(true))
+    let fields = |row: Row<'_>| (0..sheet.header.len().min(4)).map(|at| shown(&row[at])).collect::<Vec<_>>();
+    Ok(format!("`{}`", sheet.of_first_row(fields)?.unwrap_or_default().join(", ")))
 }
 
 /// Nodes and the table that describes them.

@@ -8,7 +8,7 @@ use super::roles::{FOLD, GRAPH, ID, SPLIT, SplitColumns};
 use super::rows::sheet::Sheet;
 use crate::error::Result;
 use crate::options::TableOptions;
-use crate::words::{count, shown};
+use crate::words::{count, quoted, shown};
 use std::path::Path;
 
 /// Training, validation and test nodes.
@@ -52,7 +52,7 @@ fn from_masks(table: &NodeTable, masks: &[Option<usize>; 3], nodes: &Nodes, miss
         for (split, at) in masks.iter().enumerate().filter_map(|(split, at)| Some((split, (*at)?))) {
             let member = if missing.include(&row[at]) { Some(false) } else { mask(&row[at]) };
             let member = member.ok_or_else(|| {
-                let found = format!("`{}`", shown(&row[at]));
+                let found = quoted(&row[at]);
                 table.sheet.at(line, at).error(
                     "true or false",
                     found,
@@ -122,7 +122,7 @@ fn from_names(
     for (node, (line, word)) in cells.iter().enumerate() {
         let split = split_index(word, missing).map_err(|()| {
             let advice = "fix it, or name another column with parameter `split_column`";
-            table.sheet.at(*line, column).error(EXPECTED, format!("`{}`", shown(word)), advice)
+            table.sheet.at(*line, column).error(EXPECTED, quoted(word), advice)
         })?;
         if let Some(split) = split {
             splits[split].push(node as u32);
@@ -152,12 +152,13 @@ pub(super) fn from_table(
     let mut splits = Splits::default();
     sheet.for_each(&mut |line, row| {
         let name = graph.map(|at| &row[at]);
-        let node = nodes.find(name, &row[id]).or_else(|| nodes.find_number(name, &row[id])).ok_or_else(|| {
-            sheet.at(line, id).error("the id of a node", format!("`{}`", shown(&row[id])), "remove the row")
-        })?;
+        let node = nodes
+            .find(name, &row[id])
+            .or_else(|| nodes.find_number(name, &row[id]))
+            .ok_or_else(|| sheet.at(line, id).error("the id of a node", quoted(&row[id]), "remove the row"))?;
         let word = &row[split_column];
         let split = split_index(word, &missing)
-            .map_err(|()| sheet.at(line, split_column).error(EXPECTED, format!("`{}`", shown(word)), "fix it"))?;
+            .map_err(|()| sheet.at(line, split_column).error(EXPECTED, quoted(word), "fix it"))?;
         if let Some(split) = split {
             splits[split].push(node);
         }

@@ -132,19 +132,9 @@ fn entries(dataset: &Dataset, mut out: Table) -> io::Result<()> {
     out.write_record(header(dataset, &["id", "feature", "value"]))?;
     for (graph, example) in dataset.examples.iter().enumerate() {
         for node in 0..example.graph.nodes() {
-            let mut write = |feature: usize, value: f32| {
+            for (feature, value) in example.features.entries(node) {
                 let row = node_key(dataset, graph, node).chain([feature.to_string(), format!("{value:?}")]);
-                out.write_record(row)
-            };
-            match &*example.features {
-                Features::Sparse(matrix) => {
-                    let (columns, values) = matrix.row(node);
-                    columns.iter().zip(values).try_for_each(|(column, value)| write(*column as usize, *value))?;
-                }
-                Features::Dense { columns, values, .. } => {
-                    let row = values[node * columns..][..*columns].iter().enumerate();
-                    row.filter(|(_, value)| **value != 0.0).try_for_each(|(column, value)| write(column, *value))?;
-                }
+                out.write_record(row)?;
             }
         }
     }

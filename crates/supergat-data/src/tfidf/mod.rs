@@ -43,16 +43,7 @@ impl Vocabulary {
     }
 }
 
-/// Computes the TF-IDF weights of the `max_terms` most frequent terms.
-///
-/// Returns for each document its pairs of term number and weight, in ascending order, and the list of terms.
-/// Terms are numbered alphabetically; ties in frequency are broken alphabetically.
-pub fn tf_idf(documents: &[Vec<String>], max_terms: usize) -> (Vec<Vec<(u32, f32)>>, Vec<String>) {
-    let Vocabulary { terms, weights } = Vocabulary::new(documents, max_terms);
-    (documents.iter().map(|document| row(document, &terms, &weights)).collect(), terms)
-}
-
-/// Computes the pairs of term number and weight of one document; `terms` are in alphabetical order.
+/// Computes the pairs of term number and weight of one document, in ascending order; `terms` are in alphabetical order.
 pub fn row(document: &[String], terms: &[String], weights: &[f64]) -> Vec<(u32, f32)> {
     let mut found: Vec<usize> = document.iter().filter_map(|term| terms.binary_search(term).ok()).collect();
     found.sort_unstable();
@@ -105,7 +96,8 @@ mod tests {
         })
         .collect();
         assert_eq!(documents[0], ["cat", "sat", "mat", "cat_2", "sat"]);
-        let (rows, terms) = tf_idf(&documents, 6);
+        let Vocabulary { terms, weights } = Vocabulary::new(&documents, 6);
+        let rows = documents.iter().map(|document| row(document, &terms, &weights));
         assert_eq!(terms, ["bird", "cat", "cat_2", "dog", "mat", "sat"]);
         let expected: [&[(u32, f64)]; 4] = [
             &[(1, 0.31553666), (2, 0.40021825), (4, 0.31553666), (5, 0.80043650)],
@@ -113,7 +105,7 @@ mod tests {
             &[],
             &[(0, 0.38941666), (4, 0.92106170)],
         ];
-        for (row, expected) in rows.iter().zip(expected) {
+        for (row, expected) in rows.zip(expected) {
             assert_eq!(row.len(), expected.len());
             for ((term, weight), (expected_term, expected)) in row.iter().zip(expected) {
                 assert!(term == expected_term && (f64::from(*weight) - expected).abs() < 1e-6, "{weight} {expected}");

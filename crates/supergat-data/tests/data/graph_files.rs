@@ -68,7 +68,11 @@ fn explains_faults_of_graphml() {
     for (from, to, part) in [
         (">41<", ">forty<", "x.graphml, line 7, column `age`: expected a number"),
         ("target=\"d\"", "target=\"e\"", "x.graphml, line 12, column `target`: expected the id of a node, found `e`"),
-        ("<node id=\"b\">", "<node id=\"a\">", "x.graphml, line 8, column `id`: "),
+        (
+            "<node id=\"b\">",
+            "<node id=\"a\">",
+            "x.graphml, line 8, column `id`: expected an id that occurs once, found `a` again, first in line 7;",
+        ),
         (">0.5<", "><", "x.graphml, line 12, column `weight`: expected the weight of a link"),
         ("<node id=\"b\">", "<node>", "x.graphml, line 8: expected an attribute id, found `<node> without it`"),
         ("<edge source=\"c\"", "<edge sourc=\"c\"", "line 12: expected an attribute source"),

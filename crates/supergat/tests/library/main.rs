@@ -2,6 +2,7 @@
 
 mod after_training;
 mod arrays;
+#[path = "../../../supergat-data/tests/data/corpus.rs"]
 mod corpus;
 mod examples;
 mod links;

@@ -54,16 +54,8 @@ impl<'a> Cursor<'a> {
         Ok(u8::from_le_bytes(self.array()?))
     }
 
-    pub(super) fn u16(&mut self) -> Result<u16> {
-        Ok(u16::from_le_bytes(self.array()?))
-    }
-
     pub(super) fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array()?))
-    }
-
-    pub(super) fn u64(&mut self) -> Result<u64> {
-        Ok(u64::from_le_bytes(self.array()?))
     }
 
     /// Reads the bytes up to the next line feed and skips it.
@@ -100,7 +92,7 @@ mod tests {
     #[test]
     fn rejects_reads_beyond_end() {
         let mut cursor = Cursor::new(Path::new("f"), b"\x01\x02\x03ab\ncd");
-        assert_eq!((cursor.instruction().unwrap(), cursor.u16().unwrap()), (1, 0x0302));
+        assert_eq!((cursor.instruction().unwrap(), cursor.array().unwrap()), (1, [2, 3]));
         assert_eq!(cursor.line().unwrap(), b"ab");
         assert!(cursor.line().is_err());
         assert!(cursor.u32().is_err());

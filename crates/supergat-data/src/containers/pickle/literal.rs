@@ -17,7 +17,7 @@ pub(super) fn read<'a>(cursor: &mut Cursor<'a>, code: u8) -> Result<Option<Value
         opcode::FLOAT => Value::Float(parse_line(cursor, number)?),
         opcode::BININT => Value::Int(i32::from_le_bytes(cursor.array()?).into()),
         opcode::BININT1 => Value::Int(cursor.u8()?.into()),
-        opcode::BININT2 => Value::Int(cursor.u16()?.into()),
+        opcode::BININT2 => Value::Int(u16::from_le_bytes(cursor.array()?).into()),
         opcode::LONG1 | opcode::LONG4 => {
             let length = length(cursor, code)?;
             long(cursor, length)?
@@ -44,7 +44,7 @@ fn length(cursor: &mut Cursor<'_>, code: u8) -> Result<u64> {
         opcode::LONG1 | opcode::SHORT_BINSTRING | opcode::SHORT_BINBYTES | opcode::SHORT_BINUNICODE => {
             cursor.u8().map(u64::from)
         }
-        opcode::BINBYTES8 | opcode::BINUNICODE8 => cursor.u64(),
+        opcode::BINBYTES8 | opcode::BINUNICODE8 => cursor.array().map(u64::from_le_bytes),
         _ => cursor.u32().map(u64::from),
     }
 }

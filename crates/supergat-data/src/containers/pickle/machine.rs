@@ -57,7 +57,7 @@ impl<'a> Machine<'a> {
                 0..=4 => Ok(()),
                 found => Err(self.cursor.refuse("pickle protocol 0 to 4", format!("protocol {found}"))),
             },
-            opcode::FRAME => self.cursor.u64().map(drop),
+            opcode::FRAME => self.cursor.array::<8>().map(drop),
             opcode::MARK => {
                 self.count_allocation()?;
                 files::push(self.cursor.path, &mut self.marks, self.stack.len())

@@ -2,6 +2,7 @@
 
 use super::{Id, Pickle, Value};
 use crate::containers::layout::{Kind, Layout, MAX_DIMENSIONS, element};
+use crate::containers::sparse;
 use crate::error::{Error, Result};
 use crate::files;
 use supergat_core::SparseMatrix;
@@ -104,26 +105,11 @@ impl<'a> Pickle<'a> {
             ));
         }
 
-        let mut ends = files::with_capacity(self.path, offsets.len())?;
-        let mut kept = files::with_capacity(self.path, values.len())?;
-        let mut sums = files::with_capacity(self.path, values.len())?;
-        ends.push(0);
-        let mut row = Vec::new();
-        for pair in offsets.windows(2) {
-            let range = pair[0] as usize..pair[1] as usize;
-            row.clear();
-            row.extend(range.map(|at| (column_of[at], values[at])));
-            row.sort_by_key(|&(column, _)| column);
-            for same in row.chunk_by(|a, b| a.0 == b.0) {
-                let sum: f32 = same.iter().map(|&(_, value)| value).sum();
-                if sum != 0.0 {
-                    kept.push(same[0].0);
-                    sums.push(sum);
-                }
-            }
-            ends.push(sums.len() as u64);
-        }
-        SparseMatrix::new(columns, ends, kept, sums).map_err(Error::core(self.path))
+        let entries = (0..).zip(offsets.windows(2)).flat_map(|(row, ends)| {
+            column_of[ends[0] as usize..ends[1] as usize].iter().map(move |column| Ok([row, *column]))
+        });
+        let pairs = files::collect(self.path, values.len(), entries)?;
+        sparse::from_entries(self.path, [rows, columns], pairs, values)
     }
 
     /// Decodes an array of integers from 0 to `end - 1`.

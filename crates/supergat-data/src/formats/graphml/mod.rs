@@ -7,13 +7,14 @@
 //! | `<edge source=".." target="..">` with `<data key="..">` | a link |
 //! | `edgedefault="directed"` | the option `directed` |
 //!
-//! Nodes and links are written as two tables to a temporary folder and read like any other tables. So columns
-//! are recognised by name, and all options for tables apply. Errors name the line of the GraphML file.
+//! Nodes and links become two frames, which are read like any other tables. So columns are recognised by name, and
+//! all options for tables apply. Errors name the line of the GraphML file.
 
 mod parser;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::frames::{Frame, FrameColumn, Strings};
 use crate::options::LoadOptions;
 use crate::{files, tables};
 use parser::Parser;
@@ -22,10 +23,12 @@ use std::path::Path;
 /// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str = "one .graphml file with nodes, their attributes and edges";
 
-/// Maximum size of the tables, relative to the file. Default values are repeated for every node.
+/// Maximum size of a frame, relative to the file. Default values are repeated for every node.
 const MAX_GROWTH: u64 = 256;
-/// Size of the tables that is always allowed.
+/// Size of a frame that is always allowed.
 const FLOOR: u64 = 64 << 20;
+/// Bytes that a field counts besides its text.
+const FIELD: u64 = 3;
 
 /// Returns whether these file names belong to this format.
 pub(crate) fn recognises(names: &[String]) -> bool {
@@ -45,25 +48,26 @@ pub fn parse(path: &Path, bytes: Vec<u8>, name: String, options: &LoadOptions) -
         Error::binary(path, offset, "text in UTF-8", "other bytes; save the file as UTF-8")
     })?;
     let graph = Parser::new(path, &text).read()?;
-    let failed = |source| Error::Write { path: std::env::temp_dir(), source };
-    let folder = tempfile::tempdir().map_err(failed)?;
-    for (table, content) in [(tables::NODES, graph.nodes_table(size)?), (tables::EDGES, graph.edges_table(size)?)] {
-        std::fs::write(folder.path().join(format!("{table}.csv")), content).map_err(failed)?;
-    }
     let mut options = options.clone();
-    options.tables.delimiter = Some(",".into());
     options.tables.directed |= graph.directed;
-    let mut dataset = tables::load(folder.path(), &options).map_err(|error| graph.located(error))?;
-    let file = path.file_name().unwrap_or_default().to_string_lossy();
-    for note in &mut dataset.notes {
-        for table in [tables::NODES, tables::EDGES] {
-            if let Some(rest) = note.strip_prefix(&format!("{table}.csv:")) {
-                *note = format!("{file}, {table}:{rest}");
-            }
-        }
+    let (nodes, edges) = (graph.nodes(size)?, graph.edges(size)?);
+    drop(graph);
+    let dataset = tables::load_frames(nodes, edges, &options).map_err(|error| located(path, error))?;
+    Ok(Dataset { name, ..dataset })
+}
+
+/// Returns an error about one of the frames as one about the GraphML file.
+fn located(file: &Path, mut error: Error) -> Error {
+    match &mut error {
+        Error::Table(table) => table.path = file.to_owned(),
+        Error::Core { path, .. }
+        | Error::Mismatch { path, .. }
+        | Error::NotFound { path, .. }
+        | Error::OutOfMemory { path, .. }
+        | Error::TooLarge { path, .. } => *path = file.to_owned(),
+        _ => {}
     }
-    dataset.name = name;
-    Ok(dataset)
+    error
 }
 
 /// A declared attribute of nodes, links or both.
@@ -109,8 +113,8 @@ struct GraphMl<'a> {
 }
 
 impl GraphMl<'_> {
-    /// Returns the table of nodes as CSV: ids, and the attributes that have values.
-    fn nodes_table(&self, size: u64) -> Result<Vec<u8>> {
+    /// Returns the frame of nodes: ids, and the attributes that have values.
+    fn nodes(&self, size: u64) -> Result<Frame> {
         let columns = self.columns(OF_NODES);
         if columns.is_empty() {
             let expected = "the class and the features of each node, declared by <key for=\"node\">";
@@ -119,12 +123,11 @@ impl GraphMl<'_> {
         let taken = |name: &str| columns.iter().any(|&key| self.keys[key].name == name);
         let id = ["id", "node", "node_id", "nodeid"].into_iter().find(|name| !taken(name)).unwrap_or("key");
         let header = std::iter::once(id).chain(columns.iter().map(|&key| self.keys[key].name.as_str()));
-        let mut table = Table::new(self.path, size);
-        table.row(header)?;
-        for (_, id, data) in &self.nodes {
-            table.row(std::iter::once(id.as_str()).chain(self.values(&columns, data)))?;
-        }
-        Ok(table.bytes)
+        let rows = self.nodes.iter().map(|(line, id, data)| {
+            let fields = std::iter::once(id.as_str()).chain(self.values(&columns, data));
+            (*line, fields.collect())
+        });
+        self.frame("nodes", header.map(str::to_owned).collect(), rows, size)
     }
 
     /// Returns the keys of nodes or links that have values.
@@ -145,89 +148,53 @@ impl GraphMl<'_> {
         values
     }
 
-    /// Returns the table of links as CSV.
-    fn edges_table(&self, size: u64) -> Result<Vec<u8>> {
+    /// Returns the frame of links.
+    fn edges(&self, size: u64) -> Result<Frame> {
         let columns = self.columns(OF_EDGES);
         // An attribute may be called source, too.
         let name = |key: &usize| match self.keys[*key].name.as_str() {
             name @ ("source" | "target") => format!("{name} of link"),
             name => name.to_owned(),
         };
-        let names: Vec<String> = columns.iter().map(name).collect();
-        let mut table = Table::new(self.path, size);
-        table.row(["source", "target"].into_iter().chain(names.iter().map(String::as_str)))?;
-        for Edge { source, target, both, data, .. } in &self.edges {
-            let ends = [[target, source], [source, target]];
-            for ends in &ends[usize::from(!both)..] {
-                table.row(ends.iter().map(|end| end.as_str()).chain(self.values(&columns, data)))?;
-            }
-        }
-        Ok(table.bytes)
+        let header = ["source", "target"].map(str::to_owned).into_iter().chain(columns.iter().map(name));
+        let rows = self.edges.iter().flat_map(|Edge { line, source, target, both, data }| {
+            let values = self.values(&columns, data);
+            let row = |ends: [_; 2]| (*line, [&ends[..], &values].concat());
+            let back = both.then(|| row([target.as_str(), source]));
+            back.into_iter().chain([row([source.as_str(), target])])
+        });
+        self.frame("edges", header.collect(), rows, size)
     }
 
-    /// Returns an error about one of the tables as one about the GraphML file.
-    fn located(&self, mut error: Error) -> Error {
-        match &mut error {
-            Error::Table(table) => {
-                let lines: &mut dyn Iterator<Item = u64> = match table.path.file_stem() {
-                    Some(stem) if stem == tables::NODES => &mut self.nodes.iter().map(|node| node.0),
-                    _ => &mut self
-                        .edges
-                        .iter()
-                        .flat_map(|edge| std::iter::repeat_n(edge.line, 1 + usize::from(edge.both))),
-                };
-                // The first row names the columns.
-                table.line = table.line.checked_sub(2).and_then(|row| lines.nth(row as usize)).unwrap_or(0);
-                table.path = self.path.to_owned();
+    /// Builds a frame from the line and the fields of each row, with a limit on its size. Line ends in texts become
+    /// blanks.
+    fn frame<'a>(
+        &self,
+        name: &str,
+        header: Vec<String>,
+        rows: impl Iterator<Item = (u64, Vec<&'a str>)>,
+        size: u64,
+    ) -> Result<Frame> {
+        let limit = size.saturating_mul(MAX_GROWTH).saturating_add(FLOOR).min(files::MAX_BYTES);
+        let plain = |text: &str| text.replace(['\n', '\r'], " ");
+        let mut columns = vec![Strings::default(); header.len()];
+        let (mut lines, mut found) = (Vec::new(), 0);
+        for (line, fields) in rows {
+            for (column, field) in columns.iter_mut().zip(fields) {
+                let field = if field.contains(['\n', '\r']) { &plain(field) } else { field };
+                found += field.len() as u64 + FIELD;
+                column.try_reserve(field.len()).map_err(|_| files::out_of_memory::<u8>(self.path, found as usize))?;
+                column.push(Some(field));
             }
-            Error::Core { path, .. }
-            | Error::Mismatch { path, .. }
-            | Error::NotFound { path, .. }
-            | Error::OutOfMemory { path, .. }
-            | Error::TooLarge { path, .. } => *path = self.path.to_owned(),
-            _ => {}
-        }
-        error
-    }
-}
-
-/// A table as CSV with one line per row, and a limit on its size.
-struct Table<'a> {
-    path: &'a Path,
-    limit: u64,
-    bytes: Vec<u8>,
-}
-
-impl<'a> Table<'a> {
-    fn new(path: &'a Path, size: u64) -> Self {
-        Self {
-            path,
-            limit: size.saturating_mul(MAX_GROWTH).saturating_add(FLOOR).min(files::MAX_BYTES),
-            bytes: Vec::new(),
-        }
-    }
-
-    fn row<'b>(&mut self, fields: impl Iterator<Item = &'b str>) -> Result<()> {
-        let start = self.bytes.len();
-        for field in fields {
-            files::reserve(self.path, &mut self.bytes, 2 * field.len() + 3)?;
-            let separator: &[u8] = if self.bytes.len() == start { b"\"" } else { b",\"" };
-            self.bytes.extend_from_slice(separator);
-            if field.contains('"') || field.contains('\n') || field.contains('\r') {
-                let escaped = field.replace(['\n', '\r'], " ").replace('"', "\"\"");
-                self.bytes.extend_from_slice(escaped.as_bytes());
-            } else {
-                self.bytes.extend_from_slice(field.as_bytes());
-            }
-            self.bytes.push(b'"');
-        }
-        self.bytes.push(b'\n');
-        match self.bytes.len() as u64 {
-            found if found > self.limit => {
+            if found > limit {
                 let what = "bytes of nodes and links with their default values";
-                Err(Error::too_large(self.path, what, self.limit, found))
+                return Err(Error::too_large(self.path, what, limit, found));
             }
-            _ => Ok(()),
+            files::push(self.path, &mut lines, line)?;
         }
+        let header = header.iter().map(|name| plain(name));
+        let file = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let frame = Frame::new(format!("{file}, {name}"), header.zip(columns.into_iter().map(FrameColumn::from)))?;
+        Ok(frame.at_lines(lines))
     }
 }

@@ -17,21 +17,14 @@ use supergat_core::Features;
 /// Maximum number of values of a dense matrix.
 const MAX_VALUES: usize = 1 << 34;
 
-/// Features of all nodes.
-#[derive(Debug)]
-pub(in crate::tables) struct Encoded {
-    pub features: Features<f32>,
-    /// Whether each value is known, if unknown ones are to be computed from those of neighbours.
-    pub known: Option<Vec<bool>>,
-}
-
-/// Encodes the fields of `columns` as the features of a schema.
+/// Encodes the fields of `columns` as the features of a schema. Returns also whether each value is known, if unknown
+/// ones are to be computed from those of neighbours.
 pub(in crate::tables) fn encode(
     records: &dyn Records,
     schema: &Schema,
     columns: &[usize],
     notes: &mut Vec<String>,
-) -> Result<Encoded> {
+) -> Result<(Features<f32>, Option<Vec<bool>>)> {
     let (sheet, rows) = (records.sheet(), records.count());
     let mut matrix = allocate(records, schema)?;
     let mut unseen: BTreeMap<String, usize> = BTreeMap::new();
@@ -92,19 +85,18 @@ pub(in crate::tables) fn encode(
     notes.extend(missing::note(&sheet.name(), &schema.columns, &missing, schema.missing));
     if !unseen.is_empty() {
         let values: usize = unseen.values().sum();
-        let words: Vec<String> = unseen.into_keys().collect();
         notes.push(format!(
             "{}: {} that training did not see, read as unknown: {}",
             sheet.name(),
             count(values, "value"),
-            first_few(&words)
+            first_few(unseen.into_keys())
         ));
     }
     let features = match matrix.dense {
         Some(dense) => Features::dense(rows, matrix.width, dense),
         None => sparse(rows, matrix.width, matrix.entries).map(Features::Sparse),
     };
-    Ok(Encoded { features: features.map_err(Error::core(sheet.path()))?, known: matrix.known })
+    Ok((features.map_err(Error::core(sheet.path()))?, matrix.known))
 }
 
 /// Allocates the values. Feature propagation needs dense ones.

@@ -1,7 +1,7 @@
 //! Builds features from the columns of a table.
 
 use super::column_types::{Content, WORDS, detect, is_id_name, requested};
-use super::encode::{Encoded, encode};
+use super::encode::encode;
 use super::missing::MissingWords;
 use super::profile::{Profile, Sums, profiles};
 use super::records::Records;
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::options::TableOptions;
 use crate::schema::{Column, ColumnType, Decision, Missing, Notation, Schema};
 use crate::tfidf::{Terms, Vocabulary};
-use crate::words::{count, first_few, shown};
+use crate::words::{count, first_few, quoted, shown};
 use supergat_core::Features;
 
 /// Minimum number of features for sparse storage.
@@ -67,7 +67,7 @@ pub(in crate::tables) fn build(
         None => Inference { records, options, stated, words: &words }.schema(&mut notes)?,
     };
     schema.missing_words = words.into_words();
-    let Encoded { features, known } = encode(records, &schema, &columns, &mut notes)?;
+    let (features, known) = encode(records, &schema, &columns, &mut notes)?;
     Ok(FeatureTable { features, known, schema: Some(schema), notes })
 }
 
@@ -84,14 +84,10 @@ fn match_columns(records: &dyn Records, schema: &Schema, notes: &mut Vec<String>
         })
     });
     let columns = columns.collect::<Result<Vec<usize>>>()?;
-    let unused: Vec<String> = records
-        .columns()
-        .iter()
-        .filter(|at| !columns.contains(at))
-        .map(|at| format!("`{}`", shown(&header[*at])))
-        .collect();
+    let unused: Vec<String> =
+        records.columns().iter().filter(|at| !columns.contains(at)).map(|at| quoted(&header[*at])).collect();
     if !unused.is_empty() {
-        notes.push(format!("{}: the model does not know {}, not used", sheet.name(), first_few(&unused)));
+        notes.push(format!("{}: the model does not know {}, not used", sheet.name(), first_few(unused)));
     }
     Ok(columns)
 }
@@ -134,7 +130,7 @@ impl Inference<'_> {
             let mut kind = content_type(&content);
             if let Some((column, nonzero)) = self.column(at, profile, content)? {
                 if let Column::Number { deviation: Some(_), .. } = &column {
-                    standardised.push(format!("`{}`", shown(name)));
+                    standardised.push(quoted(name));
                     reason += "; standardised";
                 }
                 if kind == ColumnType::Category && !requested.contains_key(name.as_str()) && reason != WORDS {
@@ -166,7 +162,7 @@ impl Inference<'_> {
         let sparse = self.stated.sparse.unwrap_or(width >= MIN_SPARSE_WIDTH && density < MAX_SPARSE_DENSITY);
         let sparse = sparse && self.options.missing != Missing::Propagate;
         notes.push(self.summary(&columns) + if sparse { "; kept sparse" } else { "" });
-        notes.extend(self.standardised(&standardised));
+        notes.extend(self.standardised(standardised));
         decisions.sort_by_key(|(at, _)| *at);
         let decisions =
             if prepared { Vec::new() } else { decisions.into_iter().map(|(_, decision)| decision).collect() };
@@ -255,7 +251,7 @@ impl Inference<'_> {
         }
         for (list, words) in [(listed(false), "of words"), (listed(true), "of text")] {
             if !list.is_empty() {
-                parts.push(format!("{} {words}: {}", list.len(), first_few(&list)));
+                parts.push(format!("{} {words}: {}", list.len(), first_few(list)));
             }
         }
         let last = parts.pop().unwrap_or_default();
@@ -264,7 +260,7 @@ impl Inference<'_> {
     }
 
     /// Notes the columns that are standardised without a request.
-    fn standardised(&self, columns: &[String]) -> Option<String> {
+    fn standardised(&self, columns: Vec<String>) -> Option<String> {
         let automatic = self.options.standardise.is_none() && !columns.is_empty();
         automatic.then(|| {
             format!(

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::files;
 use crate::schema::{Column, Missing, Notation};
 use crate::tables::rows::sheet::Sheet;
-use crate::words::shown;
+use crate::words::quoted;
 use supergat_core::SparseMatrix;
 
 /// Values of all nodes, dense or as entries (node, feature, value).
@@ -85,7 +85,7 @@ pub(in crate::tables) fn number(sheet: &Sheet, line: u64, at: usize, field: &str
         };
         let advice =
             "fix the value, leave it empty if it is not known, or leave the column out with parameter `ignore_columns`";
-        sheet.at(line, at).error(expected, format!("`{}`", shown(field)), advice)
+        sheet.at(line, at).error(expected, quoted(field), advice)
     })
 }
 

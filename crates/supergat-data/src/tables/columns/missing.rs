@@ -77,8 +77,7 @@ pub(in crate::tables) fn refused(location: Location<'_>) -> Error {
 pub(in crate::tables) fn note(file: &str, columns: &[Column], counts: &[usize], treatment: Missing) -> Option<String> {
     let total: usize = counts.iter().sum();
     let with: Vec<(&Column, &usize)> = columns.iter().zip(counts).filter(|(_, count)| **count > 0).collect();
-    let listed: Vec<String> =
-        with.iter().map(|(column, count)| format!("`{}` ({count})", shown(column.name()))).collect();
+    let listed = with.iter().map(|(column, count)| format!("`{}` ({count})", shown(column.name())));
     let marked = |column: &Column| {
         matches!(column, Column::Number { indicator: true, .. } | Column::Category { indicator: true, .. })
     };
@@ -91,7 +90,7 @@ pub(in crate::tables) fn note(file: &str, columns: &[Column], counts: &[usize], 
         Missing::Propagate => "computed from the values of neighbours by feature propagation",
         Missing::Error => "refused",
     };
-    (total > 0).then(|| format!("{file}: {} in {}, {done}", count(total, "missing value"), first_few(&listed)))
+    (total > 0).then(|| format!("{file}: {} in {}, {done}", count(total, "missing value"), first_few(listed)))
 }
 
 /// Computes the values that are not known from those of neighbours. Links count in both directions.

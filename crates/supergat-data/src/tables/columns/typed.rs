@@ -44,7 +44,7 @@ impl<'a> Typed<'a> {
 
     /// Returns the error for the value of a row that cannot be encoded.
     fn refused(&self, sheet: &Sheet, row: usize) -> Result<()> {
-        let (line, at) = (row as u64 + 1, self.target.at);
+        let (line, at) = (sheet.line_of(row), self.target.at);
         let field = self.values.text(row);
         match field.is_empty() {
             true => Err(missing::refused(sheet.at(line, at))),

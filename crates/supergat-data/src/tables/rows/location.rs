@@ -48,12 +48,12 @@ impl<'a> Location<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::shown;
+    use crate::words::quoted;
 
     #[test]
     fn messages_are_one_line() {
         let location = Location { column: "a\nge", ..Location::line(Path::new("nodes.csv"), 3) };
-        let text = location.error("a number", format!("`{}`", shown(&"x".repeat(99))), "fix it").to_string();
+        let text = location.error("a number", quoted(&"x".repeat(99)), "fix it").to_string();
         assert_eq!(
             text,
             format!("nodes.csv, line 3, column `a ge`: expected a number, found `{}...`; fix it", "x".repeat(60))

@@ -6,7 +6,7 @@ use super::text::Text;
 use crate::error::Result;
 use crate::frames::{Frame, FrameColumn};
 use crate::options::TableOptions;
-use crate::words::shown;
+use crate::words::{count, shown};
 use csv::StringRecord;
 use std::path::{Path, PathBuf};
 
@@ -146,7 +146,12 @@ impl Sheet {
 
     /// Returns the word for lines in messages.
     pub fn unit(&self) -> &'static str {
-        if self.frame().is_some() { ROW } else { LINE }
+        if self.frame().is_some_and(|frame| frame.lines().is_none()) { ROW } else { LINE }
+    }
+
+    /// Returns the line of a row of a frame, counted from 1, or the number of the row.
+    pub fn line_of(&self, row: usize) -> u64 {
+        self.frame().and_then(|frame| frame.lines()?.get(row).copied()).unwrap_or(row as u64 + 1)
     }
 
     /// Returns the frame that contains the rows, if they are in memory.
@@ -172,8 +177,17 @@ impl Sheet {
     pub fn columns_in_words(&self) -> String {
         let names: Vec<String> = self.header.iter().take(8).map(|name| shown(name)).collect();
         let more = if self.header.len() > 8 { ", ..." } else { "" };
-        let columns = if self.header.len() == 1 { "column" } else { "columns" };
-        format!("{} {columns} ({}{more})", self.header.len(), names.join(", "))
+        format!("{} ({}{more})", count(self.header.len(), "column"), names.join(", "))
+    }
+
+    /// Returns the result of `of` for the first row below the header, if there is one. All rows are checked.
+    pub fn of_first_row<T>(&self, of: impl Fn(Row<'_>) -> T) -> Result<Option<T>> {
+        let mut first = None;
+        self.for_each(&mut |_, row| {
+            first.get_or_insert_with(|| of(row));
+            Ok(())
+        })?;
+        Ok(first)
     }
 
     /// Calls `visit` with the line and the fields of each row below the header. Rows must have equal length.
@@ -184,8 +198,8 @@ impl Sheet {
             Rows::Parquet(parquet) => parquet.for_each(visit),
             Rows::Frame(frame, _) => {
                 let mut row = FrameRow::first(frame);
-                (1..=frame.rows() as u64).try_for_each(|number| {
-                    visit(number, Row::Frame(&row))?;
+                (0..frame.rows()).try_for_each(|number| {
+                    visit(self.line_of(number), Row::Frame(&row))?;
                     row.advance();
                     Ok(())
                 })

@@ -7,7 +7,7 @@ use crate::containers::matrix_market;
 use crate::error::Result;
 use crate::files::decompress;
 use crate::options::TableOptions;
-use crate::words::shown;
+use crate::words::quoted;
 use csv::StringRecord;
 use std::path::{Path, PathBuf};
 
@@ -42,31 +42,18 @@ impl Text {
     /// lists.
     pub fn read(path: &Path, options: &TableOptions) -> Result<Self> {
         let bytes = decompress::read(path, MAX_BYTES)?;
-        let (content, guessed) = encoding::decode(path, bytes)?;
+        let (content, guessed_encoding) = encoding::decode(path, bytes)?;
         if content.trim().is_empty() {
             return Err(Location::file(path).error("rows", "an empty file", "fill it or remove it"));
         }
-        if matrix_market::is_matrix(path) {
-            let content = matrix_market::as_table(path, &content, options.directed)?;
-            return Ok(Self {
-                path: path.to_owned(),
-                content,
-                delimiter: Delimiter::Blanks,
-                comment: Some(b'%'),
-                comments_end: false,
-                guessed_encoding: guessed,
-            });
-        }
-        let delimiter = delimiter(path, &content, options)?;
-        let links = is_table(path, EDGES);
-        Ok(Self {
-            path: path.to_owned(),
-            content,
-            delimiter,
-            comment: links.then_some(b'#'),
-            comments_end: false,
-            guessed_encoding: guessed,
-        })
+        let (content, delimiter, comment) = match matrix_market::is_matrix(path) {
+            true => (matrix_market::as_table(path, &content, options.directed)?, Delimiter::Blanks, Some(b'%')),
+            false => {
+                let delimiter = delimiter(path, &content, options)?;
+                (content, delimiter, is_table(path, EDGES).then_some(b'#'))
+            }
+        };
+        Ok(Self { path: path.to_owned(), content, delimiter, comment, comments_end: false, guessed_encoding })
     }
 
     /// Reads lines that begin with `#` as rows from the first row on, as is right under a header.
@@ -173,7 +160,7 @@ fn delimiter(path: &Path, content: &str, options: &TableOptions) -> Result<Delim
             }
             _ => Err(Location::file(path).error(
                 "a delimiter that is one character, tab or space",
-                format!("`{}`", shown(name)),
+                quoted(name),
                 "change parameter `delimiter`",
             )),
         };

@@ -26,26 +26,11 @@ pub(super) fn all_features(dataset: &Dataset) -> Result<Cow<'_, SparseMatrix<f32
     {
         return Ok(Cow::Borrowed(x));
     }
-    let (mut offsets, mut column_of, mut numbers) = (vec![0], Vec::new(), Vec::new());
-    for example in &dataset.examples {
-        for i in 0..example.features.rows() {
-            match &*example.features {
-                Features::Sparse(x) => {
-                    column_of.extend_from_slice(x.row(i).0);
-                    numbers.extend_from_slice(x.row(i).1);
-                }
-                Features::Dense { columns, values, .. } => {
-                    let row = values[i * columns..(i + 1) * columns].iter().enumerate();
-                    for (column, &value) in row.filter(|(_, value)| **value != 0.0) {
-                        column_of.push(column as u32);
-                        numbers.push(value);
-                    }
-                }
-            }
-            offsets.push(numbers.len() as u64);
-        }
-    }
-    SparseMatrix::new(dataset.features(), offsets, column_of, numbers).map(Cow::Owned)
+    let rows = dataset.examples.iter().flat_map(|example| {
+        let features = &*example.features;
+        (0..features.rows()).map(|row| features.entries(row))
+    });
+    SparseMatrix::from_rows(dataset.features(), rows).map(Cow::Owned)
 }
 
 /// Columns, labels and weights of some nodes.
