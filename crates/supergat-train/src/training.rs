@@ -75,7 +75,7 @@ pub(crate) fn train_baseline(
         Some(options) => {
             let prepared = prepare(dataset, settings)?;
             let mut history = Vec::new();
-            let trained = supergat_systems::train(&prepared, options, seed, |epoch| {
+            let trained = supergat_systems::train(&prepared, options, seed, &mut |epoch| {
                 history.push(*epoch);
                 observe(epoch).map_break(drop)
             })?;

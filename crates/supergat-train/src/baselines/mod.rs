@@ -34,7 +34,7 @@ pub enum Baseline {
     /// Gradient-boosted trees.
     Trees(Trees),
     /// A system.
-    System(SystemModel<f32>),
+    System(SystemModel),
 }
 
 /// Entry of the metadata of a model file: options of a system.
