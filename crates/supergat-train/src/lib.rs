@@ -44,7 +44,7 @@ pub use measure::{
 pub use profile::{KernelTiming, Profile, Timing, profile};
 pub use resources::Resources;
 pub use results::{Observation, Runs, SeedRun};
-pub use runs::{resume_seeds, resume_splits, run_seeds, run_splits};
+pub use runs::{resume_seeds, run_seeds, run_splits};
 pub use selection::{metric_of, score};
 pub use serve::serve;
 pub use settings::Settings;
