@@ -36,8 +36,9 @@ pub use correct_and_smooth::{CorrectAndSmooth, Corrector, SeedCorrection};
 pub use device::{DeviceChoice, DeviceKind};
 pub use divided::Divided;
 pub use estimate::{Estimate, GpuEstimate, estimate, gpu_workspace};
-pub use fitted::{Fitted, InputLabels};
+pub use fitted::Fitted;
 pub use graph_statistics::GraphStatistics;
+pub use known_labels::KnownLabels;
 pub use measure::{
     Calibrate, ClassSummary, Decision, DecisionOptions, Ensemble, PartialSummary, SeedMetrics, class_summaries, measure,
 };
