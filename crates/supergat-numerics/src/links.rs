@@ -16,44 +16,29 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    pub fn new(graph: &Graph) -> Self {
-        let mut lists = Adjacency { offsets: vec![0], neighbours: Vec::with_capacity(graph.edges()) };
-        for node in 0..graph.nodes() {
-            let first = lists.neighbours.len();
-            lists.neighbours.extend(graph.incoming().of(node).iter().filter(|&&other| other as usize != node));
-            if !graph.is_symmetric() {
-                lists.neighbours.extend(graph.outgoing().of(node).iter().filter(|&&other| other as usize != node));
-                lists.neighbours[first..].sort_unstable();
-                remove_duplicates(&mut lists.neighbours, first);
-            }
-            lists.offsets.push(lists.neighbours.len() as u64);
-        }
-        let root = |node: usize| (lists.range(node).len() as f64).sqrt();
-        let row = |node: usize| lists.of(node).iter().map(move |&other| 1.0 / (root(node) * root(other as usize)));
-        let values = (0..graph.nodes()).flat_map(row).collect();
-        Self { parts: Parts::by_offsets(&lists.offsets), values, lists }
-    }
-
-    /// Creates links whose matrix `A` has the weights of edges, given in the order of the incoming lists. A link has the
-    /// larger weight of its two directions. Without weights, as [`Links::new`].
-    pub fn weighted(graph: &Graph, weights: &[f32]) -> Self {
-        if weights.is_empty() {
-            return Self::new(graph);
-        }
+    /// Creates links whose matrix `A` has the weights of edges, given in the order of the incoming lists; without weights,
+    /// all are 1. A link has the larger weight of its two directions.
+    pub fn new(graph: &Graph, weights: &[f32]) -> Self {
+        let (incoming, outgoing) = (graph.incoming(), graph.outgoing());
+        let weight = |edge: usize| weights.get(edge).map_or(1.0, |weight| f64::from(*weight));
+        // In a symmetric graph, only weights may differ between the directions.
+        let one_is_enough = graph.is_symmetric() && weights.is_empty();
         let mut lists = Adjacency { offsets: vec![0], neighbours: Vec::with_capacity(graph.edges()) };
         let (mut values, mut roots) = (Vec::with_capacity(graph.edges()), Vec::with_capacity(graph.nodes()));
         let mut row: Vec<(u32, f64)> = Vec::new();
         for node in 0..graph.nodes() {
-            let edges = graph.incoming().range(node);
-            row.extend(graph.incoming().of(node).iter().copied().zip(weights[edges].iter().map(|w| f64::from(*w))));
-            let places = &graph.place_at_target()[graph.outgoing().range(node)];
-            row.extend(graph.outgoing().of(node).iter().zip(places).map(|(&target, &place)| {
-                let edge = graph.incoming().range(target as usize).start + place as usize;
-                (target, f64::from(weights[edge]))
-            }));
+            row.extend(incoming.of(node).iter().copied().zip(incoming.range(node).map(weight)));
+            if !one_is_enough {
+                let places = &graph.place_at_target()[outgoing.range(node)];
+                row.extend(
+                    outgoing.of(node).iter().zip(places).map(|(&target, &place)| {
+                        (target, weight(incoming.range(target as usize).start + place as usize))
+                    }),
+                );
+                row.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+                row.dedup_by_key(|(other, _)| *other);
+            }
             row.retain(|(other, _)| *other as usize != node);
-            row.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-            row.dedup_by_key(|(other, _)| *other);
             roots.push(row.iter().map(|(_, weight)| weight).sum::<f64>().sqrt());
             lists.neighbours.extend(row.iter().map(|(other, _)| other));
             values.extend(row.drain(..).map(|(_, weight)| weight));
@@ -110,18 +95,6 @@ impl Links {
     }
 }
 
-/// Removes repeated values from the sorted end of a list.
-fn remove_duplicates(list: &mut Vec<u32>, first: usize) {
-    let mut kept = first;
-    for at in first..list.len() {
-        if at == first || list[at] != list[at - 1] {
-            list[kept] = list[at];
-            kept += 1;
-        }
-    }
-    list.truncate(kept);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,7 +104,7 @@ mod tests {
     fn links_have_no_direction_and_no_self_loops() {
         let pairs = [(0, 1), (1, 0), (2, 1), (2, 2), (3, 3), (2, 0), (5, 4)];
         for direction in [Direction::Directed, Direction::Undirected] {
-            let links = Links::new(&Graph::from_edges(6, &pairs, direction).unwrap());
+            let links = Links::new(&Graph::from_edges(6, &pairs, direction).unwrap(), &[]);
             let lists: Vec<&[u32]> = (0..6).map(|node| links.of(node)).collect();
             assert_eq!(lists, [&[1, 2][..], &[0, 2], &[0, 1], &[], &[5], &[4]]);
             assert_eq!(links.components(), (vec![0, 0, 0, 1, 2, 2], 3));
@@ -147,12 +120,12 @@ mod tests {
         let mut weights = vec![1.0f32; graph.edges()];
         weights[graph.position(0, 1).unwrap()] = 3.0;
         weights[graph.position(1, 2).unwrap()] = 5.0;
-        let links = Links::weighted(&graph, &weights);
+        let links = Links::new(&graph, &weights);
         assert_eq!([0, 1, 2].map(|node| links.of(node)), [&[1][..], &[0, 2], &[1]]);
         let expected = [3.0 / 24f64.sqrt(), 3.0 / 24f64.sqrt(), 5.0 / 40f64.sqrt(), 5.0 / 40f64.sqrt()];
         assert!(links.values.iter().zip(expected).all(|(value, expected)| (value - expected).abs() < 1e-15));
-        let equal = Links::weighted(&graph, &vec![2.0; graph.edges()]);
-        let plain = Links::new(&graph);
+        let equal = Links::new(&graph, &vec![2.0; graph.edges()]);
+        let plain = Links::new(&graph, &[]);
         assert!(equal.values.iter().zip(&plain.values).all(|(a, b)| (a - b).abs() < 1e-15));
     }
 }

@@ -33,7 +33,7 @@ const TRIVIAL: f64 = 1.0 / 6.0;
 /// Computes `count` spectral features of every node, row by row. Features are 0 from the first one that the
 /// graph does not have: it has as many as nodes minus connected components.
 pub fn spectral(graph: &Graph, count: usize) -> Vec<f32> {
-    let operator = Deflated::new(Links::new(graph));
+    let operator = Deflated::new(Links::new(graph, &[]));
     let nodes = graph.nodes();
     let found = count.min(nodes - operator.trivial);
     let mut features = vec![0.0; nodes * count];

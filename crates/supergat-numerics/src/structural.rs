@@ -44,7 +44,7 @@ const FROM_WALKS: usize = 4;
 
 /// Computes the features of every node, in the order of [`NAMES`].
 pub fn structural(graph: &Graph) -> Vec<[f64; NAMES.len()]> {
-    let links = Links::new(graph);
+    let links = Links::new(graph, &[]);
     let mut rows: Vec<_> = (0..links.nodes()).into_par_iter().map(|node| local(&links, node)).collect();
     add_walks(&links, &mut rows);
     rows
@@ -192,7 +192,7 @@ mod tests {
     /// Compares the estimates for four steps with exact values.
     #[test]
     fn estimates_have_the_stated_error() {
-        let links = Links::new(&random_graph(EXACT as u64 + 1000, 20_000));
+        let links = Links::new(&random_graph(EXACT as u64 + 1000, 20_000), &[]);
         let mut rows = vec![[0.0; 9]; links.nodes()];
         add_walks(&links, &mut rows);
         let exact: Vec<f64> = (0..links.nodes()).map(|node| four_steps(&links, node)).collect();

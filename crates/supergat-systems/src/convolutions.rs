@@ -117,8 +117,8 @@ impl<T: Primitives> Convolutions<T> {
     }
 
     /// Calls `f` with the weights of every layer.
-    pub(super) fn for_each_parameter(&mut self, f: &mut dyn FnMut(&mut Parameter<Cpu<T>>)) {
-        self.layers.iter_mut().for_each(|layer| f(&mut layer.weight));
+    pub(super) fn for_each_parameter(&mut self, f: &mut dyn FnMut(&mut Parameter<Cpu<T>>) -> Result<()>) -> Result<()> {
+        self.layers.iter_mut().try_for_each(|layer| f(&mut layer.weight))
     }
 
     /// Returns the logits of the last forward pass.

@@ -25,7 +25,7 @@ use super::learner::Learner;
 use supergat_core::device::prelude::*;
 use supergat_core::device::{Adam, Draw, Input};
 use supergat_core::example::ExampleShape;
-pub use supergat_core::hyperparameters::GlcnOptions;
+use supergat_core::hyperparameters::GlcnOptions;
 use supergat_core::layers::{Context, Parameter};
 use supergat_core::memory::{Arena, Buffer};
 use supergat_core::random::{Purpose, Stream};
@@ -282,9 +282,9 @@ impl<T: Primitives> Learner<T> for Glcn<'_, T> {
         EdgeValues { heads: 1, coefficients: self.weights.to_vec(), logits: self.scores.to_vec() }
     }
 
-    fn for_each_parameter(&mut self, f: &mut dyn FnMut(&mut Parameter<Cpu<T>>)) {
-        f(&mut self.projection);
-        f(&mut self.vector);
-        self.convolutions.for_each_parameter(f);
+    fn for_each_parameter(&mut self, f: &mut dyn FnMut(&mut Parameter<Cpu<T>>) -> Result<()>) -> Result<()> {
+        f(&mut self.projection)?;
+        f(&mut self.vector)?;
+        self.convolutions.for_each_parameter(f)
     }
 }

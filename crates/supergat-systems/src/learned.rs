@@ -5,35 +5,26 @@ use supergat_core::random::Stream;
 use supergat_cpu::kernels::{Adam, Primitives};
 
 /// Learned numbers with their gradient and the moments of Adam.
-///
-/// ```
-/// use supergat_cpu::kernels::Adam;
-/// use supergat_systems::Learned;
-/// let mut weights = Learned::<f64>::zeros(8);
-/// weights.gradient.fill(1.0);
-/// weights.step(Adam { lr: 0.1, lambda_2: 0.0, step: 1 });
-/// assert!((weights.value[0] + 0.1).abs() < 1e-6);
-/// ```
 #[derive(Debug, Clone)]
-pub struct Learned<T> {
+pub(super) struct Learned<T> {
     /// Numbers.
-    pub value: Buffer<T>,
+    pub(super) value: Buffer<T>,
     /// Gradient of the numbers.
-    pub gradient: Buffer<T>,
+    pub(super) gradient: Buffer<T>,
     /// First and second moment.
-    pub moments: [Buffer<T>; 2],
+    pub(super) moments: [Buffer<T>; 2],
 }
 
 impl<T: Primitives> Learned<T> {
     /// Allocates `len` zeros.
-    pub fn zeros(len: usize) -> Self {
+    pub(super) fn zeros(len: usize) -> Self {
         let zeros = || Buffer::zeros(len);
         Self { value: zeros(), gradient: zeros(), moments: [zeros(), zeros()] }
     }
 
     /// Draws `rows` x `columns` numbers uniformly from +-sqrt(6 / (rows + columns)) (Glorot & Bengio 2010), and sets the
     /// moments to zero. Rows have `stride` numbers; the rest of a row is zero.
-    pub fn draw(&mut self, stream: Stream, [rows, columns]: [usize; 2], stride: usize) {
+    pub(super) fn draw(&mut self, stream: Stream, [rows, columns]: [usize; 2], stride: usize) {
         let limit = (6.0 / (rows + columns) as f64).sqrt();
         for (r, row) in self.value[..rows * stride].chunks_exact_mut(stride).enumerate() {
             for (c, v) in row.iter_mut().enumerate() {
@@ -45,18 +36,18 @@ impl<T: Primitives> Learned<T> {
     }
 
     /// Sets the moments to zero.
-    pub fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.moments.iter_mut().for_each(|moment| moment.fill(T::ZERO));
     }
 
     /// Applies one step of Adam.
-    pub fn step(&mut self, adam: Adam) {
+    pub(super) fn step(&mut self, adam: Adam) {
         let Self { value, gradient, moments: [first, second] } = self;
         T::adam(adam, value, gradient, first, second);
     }
 
     /// Returns the number of bytes of `len` learned numbers.
-    pub fn bytes(len: usize) -> u64 {
+    pub(super) fn bytes(len: usize) -> u64 {
         (4 * len * size_of::<T>()) as u64
     }
 }

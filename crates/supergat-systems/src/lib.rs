@@ -5,50 +5,41 @@
 //!
 //! 1. a variant of [`supergat_core::System`], with its name in [`supergat_core::ModelKind`];
 //! 2. its hyperparameters in [`supergat_core::hyperparameters`], in a group of their own;
-//! 3. a file in this folder with its options and a type that implements the trait `Learner` of `learner.rs`;
-//! 4. a variant of [`Options`], and its place in `number.rs`.
+//! 3. a file in this folder with a type that implements the trait `Learner` of `learner.rs`;
+//! 4. a variant of [`Options`].
 //!
-//! Systems that train a network several times have a trainer of their own instead of a `Learner`: [`gam`] and [`lds`].
+//! Systems that train a network several times have a trainer of their own instead of a `Learner`: `gam` and `lds`.
 //!
-//! Systems run on the CPU, on one graph. All weights are saved as matrices by name.
+//! Systems run on the CPU, on one graph. All weights are saved as matrices by name. Inside the crate, systems are generic
+//! over the type of numbers, because tests check gradients in double precision. The public functions are not, so no other
+//! crate compiles them again.
 
 mod convolutions;
-pub mod gam;
+mod gam;
 mod glcn;
-pub mod lds;
+mod lds;
 mod learned;
 mod learner;
 mod neural_sparse;
-mod number;
-mod rounds;
 
-pub use glcn::GlcnOptions;
-pub use learned::Learned;
-pub use neural_sparse::NeuralSparseOptions;
-pub use number::SystemNumber;
-pub use rounds::LearnedGraphs;
+pub use lds::{LearnedGraphs, MOST_NODES as MOST_NODES_OF_LDS};
 
-use learner::Learner;
+use learner::{Learner, outer_logits, train_learner};
 
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use supergat_core::checkpoint::{Weights, check_size};
-use supergat_core::device::prelude::*;
-use supergat_core::device::{Draw, Place, Readings};
-use supergat_core::example::ExampleShape;
-use supergat_core::layers::Context;
-use supergat_core::memory::{Arena, Buffer};
-use supergat_core::selection::Selection;
+use supergat_core::hyperparameters::{GamOptions, GlcnOptions, LdsOptions, NeuralSparseOptions};
+use supergat_core::layers::{Context, Parameter};
+use supergat_core::memory::Arena;
 use supergat_core::train::check_selection;
-use supergat_core::{
-    Architecture, Counts, EdgeValues, Epoch, Error, Example, ModelKind, Outcome, Prepared, Result, Score, System,
-};
+use supergat_core::{Architecture, EdgeValues, Epoch, Error, Example, ModelKind, Outcome, Prepared, Result, System};
 use supergat_cpu::Cpu;
 use supergat_cpu::kernels::Primitives;
 
 /// Options of a system, beside the architecture and the training configuration.
 ///
-/// See [`SystemTrainer`] for an example.
+/// See [`train`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Options {
@@ -57,9 +48,9 @@ pub enum Options {
     /// NeuralSparse.
     NeuralSparse(NeuralSparseOptions),
     /// Graph Agreement Models.
-    Gam(gam::GamOptions),
+    Gam(GamOptions),
     /// LDS.
-    Lds(lds::LdsOptions),
+    Lds(LdsOptions),
 }
 
 impl Options {
@@ -91,21 +82,28 @@ impl Options {
         Err(Error::OtherArchitecture { expected: format!("{self:?}"), found: model.to_string() })
     }
 
-    fn learner<'p, T: SystemNumber>(
+    /// Places GLCN or NeuralSparse on the only example of `prepared`.
+    fn learner<'p, T: Primitives>(
         &self,
         prepared: &'p Prepared<Cpu<T>>,
         training: bool,
         arena: &mut Arena,
     ) -> Result<Box<dyn Learner<T> + 'p>> {
-        self.check()?;
         let model = prepared.architecture().model;
+        self.check()?;
         self.fit(model)?;
         if prepared.examples().len() != 1 {
             let reason =
                 format!("is trained on one graph, but there are {}; use another model", prepared.examples().len());
             return Err(Error::Hyperparameter { name: "model", value: model.to_string(), reason });
         }
-        T::learner(*self, prepared, training, arena)
+        Ok(match *self {
+            Self::Glcn(options) => Box::new(glcn::Glcn::new(prepared, options, training, arena)?),
+            Self::NeuralSparse(options) => {
+                Box::new(neural_sparse::NeuralSparse::new(prepared, options, training, arena)?)
+            }
+            Self::Gam(_) | Self::Lds(_) => unreachable!("{model} has a trainer of its own"),
+        })
     }
 
     /// Returns a lower bound of the number of weights that the system adds to those of its layers.
@@ -123,17 +121,17 @@ impl Options {
 
     /// Returns the number of bytes of all weights in training, with gradients, optimiser state and a copy of the best
     /// epoch, and the number of bytes of passes.
-    pub fn bytes<T: SystemNumber>(&self, prepared: &Prepared<Cpu<T>>) -> Result<[u64; 2]> {
+    pub fn bytes(&self, prepared: &Prepared<Cpu<f32>>) -> Result<[u64; 2]> {
         match *self {
-            Self::Gam(options) => return rounds::gam_bytes(prepared, options),
-            Self::Lds(options) => return rounds::lds_bytes(prepared, options),
+            Self::Gam(options) => return gam::bytes(prepared, options),
+            Self::Lds(options) => return lds::bytes(prepared, options),
             Self::Glcn(_) | Self::NeuralSparse(_) => {}
         }
-        let mut arena = Arena::counting();
-        let mut weights = 0;
+        let (mut arena, mut weights) = (Arena::counting(), 0);
         self.learner(prepared, true, &mut arena)?.for_each_parameter(&mut |parameter| {
-            weights += (parameter.stored() * (5 * size_of::<T>() + size_of::<u32>())) as u64;
-        });
+            weights += (parameter.stored() * (5 * size_of::<f32>() + size_of::<u32>())) as u64;
+            Ok(())
+        })?;
         Ok([weights, arena.bytes()])
     }
 }
@@ -143,48 +141,20 @@ fn edge_weights<'a, T: Primitives>(context: &Context<'a, Cpu<T>>) -> &'a [T] {
     context.example.edges.as_ref().map_or(&[], |edges| edges.weights())
 }
 
-/// A trained system.
-///
-/// ```
-/// use std::ops::ControlFlow;
-/// use supergat_systems::{GlcnOptions, Options, SystemTrainer};
-/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Prepared, TrainConfig};
-/// use supergat_cpu::Cpu;
-/// let graph = Graph::from_edges(4, &[(0, 1), (1, 2), (2, 3)], Direction::Undirected)?;
-/// let features = Features::dense(4, 1, vec![1.0f32, 0.9, -0.9, -1.0])?;
-/// let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 1] };
-/// let example = Example::new(graph, features, labels, [vec![0, 3], vec![1], vec![2]])?;
-/// let architecture = Architecture::new("glcn".parse().unwrap(), &example);
-/// let config = TrainConfig { max_epochs: 5, ..TrainConfig::default() };
-/// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, config)?;
-/// let options = Options::Glcn(GlcnOptions {
-///     graph_hidden: 4,
-///     graph_lr: 0.01,
-///     lambda_graph: 0.01,
-///     gamma_graph: 0.01,
-///     graph_from_labels: true,
-///     lr_decay: 1.0,
-/// });
-/// let model = SystemTrainer::new(&prepared, options, 0)?.run(|_| ControlFlow::Continue(()))?.model;
-/// assert_eq!((model.weights[0].name.as_str(), model.weights[0].shape), ("graph.p", [1, 4]));
-/// // The weights of the incoming edges of a node sum to one.
-/// let edges = model.edges(&prepared.examples()[0])?.remove(0);
-/// assert!((edges.coefficients[0] + edges.coefficients[1] - 1.0).abs() < 1e-6);
-/// # Ok::<(), supergat_core::Error>(())
-/// ```
+/// A trained system. See [`train`] for an example.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SystemModel<T> {
+pub struct SystemModel {
     /// Kind and shape of the model.
     pub architecture: Architecture,
     /// Options of the system.
     pub options: Options,
     /// All weights.
-    pub weights: Vec<Weights<T>>,
+    pub weights: Vec<Weights<f32>>,
     /// Graphs that LDS predicts on.
     pub graphs: Option<LearnedGraphs>,
 }
 
-impl<T: SystemNumber> SystemModel<T> {
+impl SystemModel {
     /// Validates the architecture and the options. Fails if there are fewer weights than they need.
     pub fn check(&self) -> Result<()> {
         self.options.fit(self.architecture.model)?;
@@ -194,19 +164,17 @@ impl<T: SystemNumber> SystemModel<T> {
     }
 
     /// Returns the logits of all nodes of an example, one row of classes per node.
-    pub fn predict(&self, example: &Example<T>) -> Result<Vec<T>> {
-        if let Options::Gam(_) | Options::Lds(_) = self.options {
-            return T::predict_rounds(self, example);
+    pub fn predict(&self, example: &Example<f32>) -> Result<Vec<f32>> {
+        match self.options {
+            Options::Gam(_) => gam::predict(self, example),
+            Options::Lds(_) => lds::predict(self, example),
+            Options::Glcn(_) | Options::NeuralSparse(_) => self.evaluated(example, outer_logits),
         }
-        self.evaluated(example, |context, learner| {
-            let logits = learner.logits()[..context.example.nodes() * self.architecture.classes].to_vec();
-            context.rows_to_outer(logits, self.architecture.classes)
-        })
     }
 
     /// Returns the weight and the score of every edge of an example, in the order of the graph's incoming lists. Models
     /// that do not weigh edges have none.
-    pub fn edges(&self, example: &Example<T>) -> Result<Vec<EdgeValues<T>>> {
+    pub fn edges(&self, example: &Example<f32>) -> Result<Vec<EdgeValues<f32>>> {
         if let Options::Gam(_) | Options::Lds(_) = self.options {
             return Ok(Vec::new());
         }
@@ -220,90 +188,51 @@ impl<T: SystemNumber> SystemModel<T> {
     /// Runs a pass over an example without random numbers, and returns what `read` reads.
     fn evaluated<R>(
         &self,
-        example: &Example<T>,
-        read: impl FnOnce(&Context<'_, Cpu<T>>, &dyn Learner<T>) -> R,
+        example: &Example<f32>,
+        read: impl FnOnce(&Context<'_, Cpu<f32>>, &dyn Learner<f32>) -> R,
     ) -> Result<R> {
         let prepared = Prepared::for_evaluation(&Cpu::default(), example, self.architecture)?;
         let mut learner = self.options.learner(&prepared, false, &mut Arena::allocating())?;
-        let (device, mut missing) = (prepared.device(), None);
-        learner.for_each_parameter(&mut |parameter| {
-            let is_saved = |saved: &&Weights<T>| saved.name == parameter.name && saved.shape == parameter.shape;
-            match self.weights.iter().find(is_saved) {
-                Some(saved) => parameter.set_rows(device, &saved.elements).expect("the CPU can write its memory"),
-                None => missing = Some(format!("it has no `{}` of shape {:?}", parameter.name, parameter.shape)),
-            }
-        });
-        if let Some(reason) = missing {
-            return Err(Error::Checkpoint { reason });
-        }
+        learner.for_each_parameter(&mut |parameter| self.restore(parameter))?;
         learner.evaluate()?;
         Ok(read(&prepared.context(0, None), &*learner))
     }
-}
 
-/// A finished training of a system.
-///
-/// See [`SystemTrainer`] for an example.
-#[derive(Debug)]
-pub struct TrainedSystem<T> {
-    /// Model with the weights of the best epoch.
-    pub model: SystemModel<T>,
-    /// Scores of the best epoch.
-    pub outcome: Outcome,
-    /// Logits of all nodes, computed by the model.
-    pub logits: Vec<T>,
-}
-
-/// Trains a system of any kind. `observe` is called after every epoch and may stop the training.
-///
-/// ```
-/// use std::ops::ControlFlow;
-/// use supergat_systems::{Options, train};
-/// use supergat_systems::lds::LdsOptions;
-/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Prepared, TrainConfig};
-/// use supergat_cpu::Cpu;
-/// let graph = Graph::from_edges(6, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], Direction::Undirected)?;
-/// let features = Features::dense(6, 1, vec![1.0f32, 0.9, 0.8, -0.9, -0.8, -1.0])?;
-/// let labels = Labels::Single { classes: 2, of: vec![0, 0, 0, 1, 1, 1] };
-/// let example = Example::new(graph, features, labels, [vec![0, 5], vec![1, 4], vec![2, 3]])?;
-/// let architecture = Architecture::new("lds".parse().unwrap(), &example);
-/// let config = TrainConfig { max_epochs: 2, ..TrainConfig::default() };
-/// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, config)?;
-/// let options = Options::Lds(LdsOptions {
-///     similar_neighbours: 0,
-///     edge_lr: 0.1,
-///     edge_steps: 5,
-///     inner_steps: 20,
-///     inner_patience: 20,
-///     graph_samples: 3,
-///     outer_patience: 2,
-/// });
-/// let trained = train(&prepared, options, 0, |_| ControlFlow::Continue(()))?;
-/// assert_eq!(trained.logits, trained.model.predict(&prepared.examples()[0])?);
-/// assert_eq!(trained.model.graphs.unwrap().links.len(), 3);
-/// # Ok::<(), supergat_core::Error>(())
-/// ```
-pub fn train<T: SystemNumber>(
-    prepared: &Prepared<Cpu<T>>,
-    options: Options,
-    seed: u64,
-    mut observe: impl FnMut(&Epoch) -> ControlFlow<()>,
-) -> Result<TrainedSystem<T>> {
-    options.check()?;
-    options.fit(prepared.architecture().model)?;
-    match options {
-        Options::Gam(_) | Options::Lds(_) => T::train_rounds(options, prepared, seed, &mut observe),
-        Options::Glcn(_) | Options::NeuralSparse(_) => SystemTrainer::new(prepared, options, seed)?.run(observe),
+    /// Sets a matrix of weights to the saved one.
+    fn restore(&self, parameter: &mut Parameter<Cpu<f32>>) -> Result<()> {
+        let is_saved = |saved: &&Weights<f32>| saved.name == parameter.name && saved.shape == parameter.shape;
+        let saved = self.weights.iter().find(is_saved).ok_or_else(|| Error::Checkpoint {
+            reason: format!("it has no `{}` of shape {:?}", parameter.name, parameter.shape),
+        })?;
+        parameter.set_rows(&Cpu::default(), &saved.elements)
     }
 }
 
-/// A training of a system on a prepared example.
+/// Returns a matrix of weights as it is saved.
+fn saved(parameter: &Parameter<Cpu<f32>>) -> Result<Weights<f32>> {
+    let elements = parameter.to_rows(&Cpu::default())?;
+    Ok(Weights { name: parameter.name.clone(), shape: parameter.shape, elements })
+}
+
+/// A finished training of a system. See [`train`] for an example.
+#[derive(Debug)]
+pub struct TrainedSystem {
+    /// Model with the weights of the best epoch.
+    pub model: SystemModel,
+    /// Scores of the best epoch. Those of the validation nodes of LDS are of the half that selects.
+    pub outcome: Outcome,
+    /// Logits of all nodes, computed by the model.
+    pub logits: Vec<f32>,
+}
+
+/// Trains a system with weights drawn from `seed`. `observe` is called after every epoch and may stop the training.
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use supergat_systems::{GlcnOptions, Options, SystemTrainer};
+/// use supergat_core::hyperparameters::GlcnOptions;
 /// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Prepared, TrainConfig};
 /// use supergat_cpu::Cpu;
+/// use supergat_systems::{Options, train};
 /// let graph = Graph::from_edges(4, &[(0, 1), (1, 2), (2, 3)], Direction::Undirected)?;
 /// let features = Features::dense(4, 1, vec![1.0f32, 0.9, -0.9, -1.0])?;
 /// let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 1] };
@@ -318,116 +247,31 @@ pub fn train<T: SystemNumber>(
 ///     graph_from_labels: true,
 ///     lr_decay: 1.0,
 /// });
-/// let mut trainer = SystemTrainer::new(&prepared, options, 0)?;
-/// let epoch = trainer.next_epoch()?.expect("max_epochs is at least 1");
-/// assert_eq!((epoch.epoch, epoch.best), (0, true));
-/// let trained = trainer.run(|epoch| {
+/// let trained = train(&prepared, options, 0, &mut |epoch| {
 ///     if epoch.epoch == 4 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 /// })?;
 /// assert_eq!((trained.outcome.epochs, trained.outcome.interrupted), (5, true));
-/// assert_eq!(trained.logits, trained.model.predict(&prepared.examples()[0])?);
+/// let (model, example) = (trained.model, &prepared.examples()[0]);
+/// assert_eq!(trained.logits, model.predict(example)?);
+/// assert_eq!((model.weights[0].name.as_str(), model.weights[0].shape), ("graph.p", [1, 4]));
+/// // The weights of the incoming edges of a node sum to one.
+/// let edges = model.edges(example)?.remove(0);
+/// assert!((edges.coefficients[0] + edges.coefficients[1] - 1.0).abs() < 1e-6);
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
-#[derive(Debug)]
-pub struct SystemTrainer<'p, T: SystemNumber> {
-    prepared: &'p Prepared<Cpu<T>>,
+pub fn train(
+    prepared: &Prepared<Cpu<f32>>,
     options: Options,
-    learner: Box<dyn Learner<T> + 'p>,
-    /// Weights of the best epoch.
-    best: Vec<Buffer<T>>,
-    selection: Selection,
-    clock: Draw,
-    readings: Readings,
-}
-
-impl<'p, T: SystemNumber> SystemTrainer<'p, T> {
-    /// Starts a training with weights drawn from `seed`. All memory is allocated here.
-    pub fn new(prepared: &'p Prepared<Cpu<T>>, options: Options, seed: u64) -> Result<Self> {
-        check_selection(prepared)?;
-        let mut arena = Arena::allocating();
-        let mut learner = options.learner(prepared, true, &mut arena)?;
-        learner.initialise(seed)?;
-        let mut best = Vec::new();
-        learner.for_each_parameter(&mut |parameter| best.push(arena.numbers(parameter.stored())));
-        let (selection, clock) = (Selection::new(prepared.config()), Draw { seed, step: 0 });
-        Ok(Self { prepared, options, learner, best, selection, clock, readings: Readings::new(1) })
-    }
-
-    /// Runs the remaining epochs and restores the weights of the best one. `observe` is called after every epoch and may
-    /// stop the run.
-    pub fn run(mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<TrainedSystem<T>> {
-        let mut interrupted = false;
-        while let Some(epoch) = self.next_epoch()? {
-            if observe(&epoch).is_break() {
-                interrupted = true;
-                break;
-            }
-        }
-        let Self { prepared, learner, best, .. } = &mut self;
-        let (device, mut weights, mut best) = (prepared.device(), Vec::new(), best.iter());
-        learner.for_each_parameter(&mut |parameter| {
-            parameter.value.copy_from_slice(best.next().expect("as many as parameters"));
-            let elements = parameter.to_rows(device).expect("the CPU can read its memory");
-            weights.push(Weights { name: parameter.name.clone(), shape: parameter.shape, elements });
-        });
-        learner.evaluate()?;
-        let logits = self.outer_logits();
-        let model =
-            SystemModel { architecture: *self.prepared.architecture(), options: self.options, weights, graphs: None };
-        Ok(TrainedSystem { model, outcome: self.selection.outcome(interrupted), logits })
-    }
-
-    /// Runs one epoch: a step, then validation. Returns `None` after the last epoch. Allocates nothing, unless there is a
-    /// scorer.
-    pub fn next_epoch(&mut self) -> Result<Option<Epoch>> {
-        if self.selection.is_finished() {
-            return Ok(None);
-        }
-        let epoch = self.selection.epoch;
-        let train = self.learner.differentiate(&self.clock)?;
-        if !train.total.is_finite() {
-            return Err(Error::Diverged { epoch, loss: train.total, has_edge_loss: false });
-        }
-        self.learner.update(&self.clock)?;
-        self.clock.step += 1;
-        let [validation, test] = self.evaluate()?;
-        if !validation.loss.is_finite() {
-            return Err(Error::Diverged { epoch, loss: validation.loss, has_edge_loss: false });
-        }
-        let best = self.selection.count(validation, test);
-        if best {
-            let mut copies = self.best.iter_mut();
-            self.learner.for_each_parameter(&mut |parameter| {
-                copies.next().expect("as many as parameters").copy_from_slice(&parameter.value);
-            });
-        }
-        Ok(Some(Epoch { epoch, train, validation, test, best }))
-    }
-
-    /// Returns the scores of the validation and the test nodes.
-    fn evaluate(&mut self) -> Result<[Score; 2]> {
-        self.learner.evaluate()?;
-        let context = self.prepared.context(0, None);
-        let place = Place { record: &mut self.readings, example: 0 };
-        context.device.evaluate(context.problem, self.learner.logits(), place)?;
-        let [_, validation, test] = context.example.split_sizes();
-        let score = |((loss, counts), nodes): ((f64, Counts), usize)| Score {
-            loss: loss / nodes.max(1) as f64,
-            metric: counts.micro_f1(),
-        };
-        let [of_validation, of_test] = self.readings.scores[0];
-        let mut scores = [(of_validation, validation), (of_test, test)].map(score);
-        if let Some(scorer) = self.prepared.scorer() {
-            let metrics = scorer.score(&[self.outer_logits()]);
-            scores.iter_mut().zip(metrics).for_each(|(score, metric)| score.metric = metric);
-        }
-        Ok(scores)
-    }
-
-    /// Returns the logits of the last pass, in the given order of nodes.
-    fn outer_logits(&self) -> Vec<T> {
-        let (context, classes) = (self.prepared.context(0, None), self.prepared.architecture().classes);
-        context.rows_to_outer(self.learner.logits()[..context.example.nodes() * classes].to_vec(), classes)
+    seed: u64,
+    observe: &mut dyn FnMut(&Epoch) -> ControlFlow<()>,
+) -> Result<TrainedSystem> {
+    options.check()?;
+    options.fit(prepared.architecture().model)?;
+    check_selection(prepared)?;
+    match options {
+        Options::Gam(options) => gam::train(prepared, options, seed, observe),
+        Options::Lds(options) => lds::train(prepared, options, seed, observe),
+        Options::Glcn(_) | Options::NeuralSparse(_) => train_learner(prepared, options, seed, observe),
     }
 }
 

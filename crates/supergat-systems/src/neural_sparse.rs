@@ -30,7 +30,7 @@ use super::learner::Learner;
 use supergat_core::device::prelude::*;
 use supergat_core::device::{Adam, Draw, Input};
 use supergat_core::example::ExampleShape;
-pub use supergat_core::hyperparameters::NeuralSparseOptions;
+use supergat_core::hyperparameters::NeuralSparseOptions;
 use supergat_core::layers::{Context, Parameter};
 use supergat_core::memory::{Arena, Buffer};
 use supergat_core::random::{Purpose, Stream};
@@ -442,9 +442,12 @@ impl<T: Primitives> Learner<T> for NeuralSparse<'_, T> {
         EdgeValues { heads: 1, coefficients, logits: self.scores.to_vec() }
     }
 
-    fn for_each_parameter(&mut self, f: &mut dyn FnMut(&mut Parameter<Cpu<T>>)) {
-        [&mut self.ends, &mut self.bias, &mut self.vector].into_iter().chain(&mut self.of_edges).for_each(&mut *f);
-        self.convolutions.for_each_parameter(f);
+    fn for_each_parameter(&mut self, f: &mut dyn FnMut(&mut Parameter<Cpu<T>>) -> Result<()>) -> Result<()> {
+        [&mut self.ends, &mut self.bias, &mut self.vector]
+            .into_iter()
+            .chain(&mut self.of_edges)
+            .try_for_each(&mut *f)?;
+        self.convolutions.for_each_parameter(f)
     }
 }
 

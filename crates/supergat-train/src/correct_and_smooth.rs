@@ -197,8 +197,8 @@ impl Corrector {
         let damaged = || Error::Checkpoint { reason: "its entry of Correct and Smooth is damaged".into() };
         let method: CorrectAndSmooth = serde_json::from_str(entry).map_err(|_| damaged())?;
         method.check()?;
-        let train = KnownLabels::restore(LISTS[0], lists, classes)?.ok_or_else(damaged)?;
-        let both = KnownLabels::restore(LISTS[1], lists, classes)?;
+        let train = KnownLabels::restore(LISTS[0], lists, classes, false)?.ok_or_else(damaged)?;
+        let both = KnownLabels::restore(LISTS[1], lists, classes, false)?;
         if both.is_some() != method.validation {
             return Err(damaged());
         }

@@ -25,19 +25,11 @@ use supergat_data::Dataset;
 /// ```
 #[derive(Debug, Clone)]
 pub enum Fitted {
-    /// A network of the engine.
-    Network(Model<f32>),
-    /// A network that reads labels of training nodes as input, and these labels.
-    Labelled(Model<f32>, InputLabels),
+    /// A network of the engine, and the labels of training nodes if it reads them as input.
+    Network(Model<f32>, Option<KnownLabels>),
     /// A baseline or a system.
     Baseline(Baseline),
 }
-
-/// Labels of training nodes that a network reads as input, stored with it.
-///
-/// See [`Fitted::inputs`] for an example.
-#[derive(Debug, Clone, PartialEq)]
-pub struct InputLabels(KnownLabels);
 
 /// Names of the lists of labels in a model file.
 const LISTS: &str = "input";
@@ -48,7 +40,7 @@ impl Fitted {
     /// Returns the kind of the model, and the shape of a network.
     pub fn architecture(&self) -> &Architecture {
         match self {
-            Self::Network(model) | Self::Labelled(model, _) => model.architecture(),
+            Self::Network(model, _) => model.architecture(),
             Self::Baseline(baseline) => baseline.architecture(),
         }
     }
@@ -56,7 +48,7 @@ impl Fitted {
     /// Returns the network; `None` if the model is not one.
     pub fn network(&self) -> Option<&Model<f32>> {
         match self {
-            Self::Network(model) | Self::Labelled(model, _) => Some(model),
+            Self::Network(model, _) => Some(model),
             Self::Baseline(_) => None,
         }
     }
@@ -64,9 +56,7 @@ impl Fitted {
     /// Returns the logits of all nodes, one list per graph.
     pub fn logits(&self, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
         match self {
-            Self::Network(model) | Self::Labelled(model, _) => {
-                self.inputs(dataset)?.iter().map(|example| model.predict(example)).collect()
-            }
+            Self::Network(model, _) => self.inputs(dataset)?.iter().map(|example| model.predict(example)).collect(),
             Self::Baseline(baseline) => baseline.logits(dataset),
         }
     }
@@ -87,7 +77,7 @@ impl Fitted {
     /// # Ok::<(), supergat_core::Error>(())
     /// ```
     pub fn inputs<'d>(&self, dataset: &'d Dataset) -> Result<Cow<'d, [Example<f32>]>> {
-        let Self::Labelled(model, InputLabels(known)) = self else { return Ok((&dataset.examples).into()) };
+        let Self::Network(model, Some(known)) = self else { return Ok((&dataset.examples).into()) };
         known.check(dataset, NAME)?;
         let labelled = |(k, example)| known.labelled(k, example, model.architecture(), NAME);
         dataset.examples.iter().enumerate().map(labelled).collect()
@@ -96,7 +86,7 @@ impl Fitted {
     /// Returns graph number `graph` of a dataset as [`Fitted::inputs`] returns it.
     pub fn input<'e>(&self, graph: usize, example: &'e Example<f32>) -> Result<Cow<'e, Example<f32>>> {
         match self {
-            Self::Labelled(model, InputLabels(known)) => {
+            Self::Network(model, Some(known)) => {
                 known.labelled(graph, example, model.architecture(), NAME).map(Cow::Owned)
             }
             _ => Ok(Cow::Borrowed(example)),
@@ -108,7 +98,7 @@ impl Fitted {
     /// without attention.
     pub fn attention(&self, graph: usize, example: &Example<f32>) -> Result<Vec<EdgeValues<f32>>> {
         match self {
-            Self::Network(model) | Self::Labelled(model, _) => model.attention(&*self.input(graph, example)?),
+            Self::Network(model, _) => model.attention(&*self.input(graph, example)?),
             Self::Baseline(baseline) => baseline.edges(example),
         }
     }
@@ -122,8 +112,9 @@ impl Fitted {
     /// Stores the labels of training nodes with a network that reads them as input. Other models do not change.
     pub(crate) fn with_labels(self, dataset: &Dataset) -> Self {
         match self {
-            Self::Network(model) if model.architecture().reads_labels() => {
-                Self::Labelled(model, InputLabels(KnownLabels::of_training(dataset)))
+            Self::Network(model, None) if model.architecture().reads_labels() => {
+                let known = KnownLabels::of_any(dataset, &[|example| &example.train]);
+                Self::Network(model, Some(known))
             }
             other => other,
         }
@@ -136,9 +127,8 @@ impl Fitted {
         mut lists: HashMap<String, Vec<u32>>,
     ) -> Checkpoint {
         match self {
-            Self::Network(model) => Checkpoint::of(model.clone(), metadata, lists),
-            Self::Labelled(model, InputLabels(known)) => {
-                known.store(LISTS, &mut lists);
+            Self::Network(model, known) => {
+                known.iter().for_each(|known| known.store(LISTS, &mut lists));
                 Checkpoint::of(model.clone(), metadata, lists)
             }
             Self::Baseline(baseline) => {
@@ -154,12 +144,12 @@ impl Fitted {
         match checkpoint.network.take() {
             Some(model) if model.architecture().reads_labels() => {
                 let Architecture { classes, multi_label, .. } = *model.architecture();
-                let known = KnownLabels::restore_any(LISTS, &mut checkpoint.lists, classes, multi_label)?;
-                let known =
-                    known.ok_or_else(|| Error::Checkpoint { reason: "it has no labels for its input".into() })?;
-                Ok(Self::Labelled(model, InputLabels(known)))
+                let known = KnownLabels::restore(LISTS, &mut checkpoint.lists, classes, multi_label)?;
+                let reason = "it has no labels for its input";
+                let known = known.ok_or_else(|| Error::Checkpoint { reason: reason.into() })?;
+                Ok(Self::Network(model, Some(known)))
             }
-            Some(model) => Ok(Self::Network(model)),
+            Some(model) => Ok(Self::Network(model, None)),
             None if checkpoint.architecture.model.is_network() => {
                 Err(Error::Checkpoint { reason: "its weights are missing".into() })
             }

@@ -9,7 +9,7 @@ use supergat_numerics::propagation::{Known, Propagation};
 
 /// Known classes of some nodes of each graph.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct KnownLabels(Vec<KnownGraph>);
+pub struct KnownLabels(Vec<KnownGraph>);
 
 #[derive(Debug, Clone, PartialEq)]
 struct KnownGraph {
@@ -32,30 +32,26 @@ impl KnownLabels {
     /// Takes the labels of the listed nodes; those of no other node are read. `what` uses them, for the error about nodes
     /// with several classes.
     pub(crate) fn of(dataset: &Dataset, lists: &[NodeList], what: &str) -> Result<Self> {
-        let of_graph = |example: &Example<f32>| {
-            let Labels::Single { of, .. } = &example.labels else {
-                let reason = "needs nodes with one class each, and these may have several".into();
-                return Err(Error::Hyperparameter { name: "model", value: what.into(), reason });
-            };
-            let nodes: Vec<u32> = lists.iter().flat_map(|list| list(example)).copied().collect();
-            let classes = nodes.iter().map(|&node| of[node as usize]).collect();
-            Ok(KnownGraph { hash: graph_hash(example), nodes, classes })
-        };
-        dataset.examples.iter().map(of_graph).collect::<Result<_>>().map(Self)
+        if dataset.is_multi_label() {
+            let reason = "needs nodes with one class each, and these may have several".into();
+            return Err(Error::Hyperparameter { name: "model", value: what.into(), reason });
+        }
+        Ok(Self::of_any(dataset, lists))
     }
 
-    /// Takes the labels of the training nodes, which may have several classes.
-    pub(crate) fn of_training(dataset: &Dataset) -> Self {
+    /// Takes the labels of the listed nodes, which may have several classes.
+    pub(crate) fn of_any(dataset: &Dataset, lists: &[NodeList]) -> Self {
         let of_graph = |example: &Example<f32>| {
-            let nodes = example.train.iter().map(|&node| node as usize);
+            let nodes: Vec<u32> = lists.iter().flat_map(|list| list(example)).copied().collect();
+            let places = nodes.iter().map(|&node| node as usize);
             let classes = match &example.labels {
-                Labels::Single { of, .. } => nodes.map(|node| of[node]).collect(),
+                Labels::Single { of, .. } => places.map(|node| of[node]).collect(),
                 Labels::Multi { classes, of } => {
-                    let rows = nodes.flat_map(|node| of[node * classes..(node + 1) * classes].chunks(WORD));
+                    let rows = places.flat_map(|node| of[node * classes..(node + 1) * classes].chunks(WORD));
                     rows.map(|bits| bits.iter().rev().fold(0, |word, bit| word << 1 | u32::from(*bit))).collect()
                 }
             };
-            KnownGraph { hash: graph_hash(example), nodes: example.train.clone(), classes }
+            KnownGraph { hash: graph_hash(example), nodes, classes }
         };
         Self(dataset.examples.iter().map(of_graph).collect())
     }
@@ -117,13 +113,9 @@ impl KnownLabels {
         }
     }
 
-    /// Takes the labels of `classes` classes out of the lists of a model file; `None` if it has none.
-    pub(crate) fn restore(prefix: &str, lists: &mut HashMap<String, Vec<u32>>, classes: usize) -> Result<Option<Self>> {
-        Self::restore_any(prefix, lists, classes, false)
-    }
-
-    /// Like [`KnownLabels::restore`], for labels of [`KnownLabels::of_training`].
-    pub(crate) fn restore_any(
+    /// Takes the labels out of the lists of a model file; `None` if it has none. `classes` is the number of classes, of
+    /// which a node may have several if `multi_label` is set.
+    pub(crate) fn restore(
         prefix: &str,
         lists: &mut HashMap<String, Vec<u32>>,
         classes: usize,
@@ -210,7 +202,7 @@ mod tests {
         let mut lists = HashMap::from([("split.0.train".to_owned(), vec![1])]);
         known.store("known", &mut lists);
         let mut damaged = lists.clone();
-        let restore = |lists: &mut _, classes| KnownLabels::restore("known", lists, classes);
+        let restore = |lists: &mut _, classes| KnownLabels::restore("known", lists, classes, false);
         assert_eq!(restore(&mut lists, 2).unwrap().unwrap(), known);
         assert_eq!((lists.len(), restore(&mut lists, 2).unwrap()), (1, None));
         assert!(restore(&mut damaged.clone(), 1).is_err(), "a class that does not exist");
@@ -239,11 +231,11 @@ mod tests {
         multi.examples[0].labels = Labels::Multi { classes: 70, of };
         for dataset in [single, multi] {
             let mut lists = HashMap::new();
-            KnownLabels::of_training(&dataset).store("input", &mut lists);
+            KnownLabels::of_any(&dataset, &[|example| &example.train]).store("input", &mut lists);
             let example = &dataset.examples[0];
             let architecture = Architecture::new("gcn".parse().unwrap(), example);
             let Architecture { classes, multi_label, .. } = architecture;
-            let restore = |lists: &mut _| KnownLabels::restore_any("input", lists, classes, multi_label);
+            let restore = |lists: &mut _| KnownLabels::restore("input", lists, classes, multi_label);
             let mut damaged = lists.clone();
             damaged.get_mut("input.0.classes").unwrap().pop();
             assert!(restore(&mut damaged).is_err());

@@ -36,15 +36,16 @@ pub use correct_and_smooth::{CorrectAndSmooth, Corrector, SeedCorrection};
 pub use device::{DeviceChoice, DeviceKind};
 pub use divided::Divided;
 pub use estimate::{Estimate, GpuEstimate, estimate, gpu_workspace};
-pub use fitted::{Fitted, InputLabels};
+pub use fitted::Fitted;
 pub use graph_statistics::GraphStatistics;
+pub use known_labels::KnownLabels;
 pub use measure::{
     Calibrate, ClassSummary, Decision, DecisionOptions, Ensemble, PartialSummary, SeedMetrics, class_summaries, measure,
 };
 pub use profile::{KernelTiming, Profile, Timing, profile};
 pub use resources::Resources;
 pub use results::{Observation, Runs, SeedRun};
-pub use runs::{resume_seeds, resume_splits, run_seeds, run_splits};
+pub use runs::{resume_seeds, run_seeds, run_splits};
 pub use selection::{metric_of, score};
 pub use serve::serve;
 pub use settings::Settings;

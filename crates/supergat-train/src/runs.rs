@@ -50,12 +50,12 @@ pub fn run_seeds(
     resources: impl Into<Resources>,
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
-    seeds_from(dataset, settings, seeds, resources.into(), None, &observe)
+    resume_seeds(dataset, settings, seeds, resources, None, observe)
 }
 
-/// Trains once per seed as [`run_seeds`] does, and writes checkpoints. Seeds that have one are resumed, and
-/// finished ones are not trained again; results have the same bits as without interruption. All checkpoints are
-/// checked before training.
+/// Trains once per seed as [`run_seeds`] does, and writes checkpoints if there are any. Seeds that have one are
+/// resumed, and finished ones are not trained again; results have the same bits as without interruption. All
+/// checkpoints are checked before training.
 ///
 /// See [`Checkpoints`] for an example.
 pub fn resume_seeds(
@@ -63,31 +63,21 @@ pub fn resume_seeds(
     settings: &Settings,
     seeds: &[u64],
     resources: impl Into<Resources>,
-    checkpoints: &Checkpoints<'_>,
+    checkpoints: Option<&Checkpoints<'_>>,
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
-    seeds_from(dataset, settings, seeds, resources.into(), Some(checkpoints), &observe)
-}
-
-fn seeds_from(
-    dataset: &Dataset,
-    settings: &Settings,
-    seeds: &[u64],
-    resources: Resources,
-    checkpoints: Option<&Checkpoints<'_>>,
-    observe: &Observer<'_>,
-) -> Result<Runs> {
+    let resources = resources.into();
     if settings.model.is_network()
         && resources.kind().is_cpu()
         && let Some(divided) = Divided::of(dataset, Arc::new(Alone))?
     {
-        return divided.run_seeds(settings, seeds, resources.threads, checkpoints, observe);
+        return divided.run_seeds(settings, seeds, resources.threads, checkpoints, &observe);
     }
-    run(&[dataset], settings, seeds, &resources, checkpoints, observe)
+    run(&[dataset], settings, seeds, &resources, checkpoints, &observe)
 }
 
 /// Trains once per dataset, where the datasets are splits of one graph: split k has the k-th seed, counted from
-/// `first_seed`. Otherwise as [`run_seeds`].
+/// `first_seed`. Otherwise as [`resume_seeds`].
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -95,7 +85,7 @@ fn seeds_from(
 /// let graph = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
 /// let splits: Vec<_> = (0..3).filter_map(|seed| graph.redrawn(seed)).collect();
 /// let settings = Settings::general("gat-go".parse().unwrap()).with(|s| s.training.max_epochs = 3);
-/// let runs = run_splits(&splits, &settings, 5, 2, |_| ControlFlow::Continue(()))?;
+/// let runs = run_splits(&splits, &settings, 5, 2, None, |_| ControlFlow::Continue(()))?;
 /// assert_eq!(runs.runs.iter().map(|run| run.seed).collect::<Vec<_>>(), [5, 6, 7]);
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
@@ -104,35 +94,11 @@ pub fn run_splits(
     settings: &Settings,
     first_seed: u64,
     resources: impl Into<Resources>,
-    observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
-) -> Result<Runs> {
-    splits_from(splits, settings, first_seed, resources.into(), None, &observe)
-}
-
-/// Trains once per dataset as [`run_splits`] does, with checkpoints as in [`resume_seeds`].
-///
-/// See [`Checkpoints`] for an example.
-pub fn resume_splits(
-    splits: &[Dataset],
-    settings: &Settings,
-    first_seed: u64,
-    resources: impl Into<Resources>,
-    checkpoints: &Checkpoints<'_>,
-    observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
-) -> Result<Runs> {
-    splits_from(splits, settings, first_seed, resources.into(), Some(checkpoints), &observe)
-}
-
-fn splits_from(
-    splits: &[Dataset],
-    settings: &Settings,
-    first_seed: u64,
-    resources: Resources,
     checkpoints: Option<&Checkpoints<'_>>,
-    observe: &Observer<'_>,
+    observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
     let seeds: Vec<u64> = (first_seed..).take(splits.len()).collect();
-    run(&splits.iter().collect::<Vec<_>>(), settings, &seeds, &resources, checkpoints, observe)
+    run(&splits.iter().collect::<Vec<_>>(), settings, &seeds, &resources.into(), checkpoints, &observe)
 }
 
 /// Trains once per seed: on the dataset of the seed, or on one for all seeds.
@@ -276,7 +242,7 @@ mod tests {
     #[test]
     fn each_split_is_trained_as_alone() {
         let splits: Vec<Dataset> = (0..2).map(|seed| dataset().redrawn(seed).unwrap()).collect();
-        let both = run_splits(&splits, &settings(), 4, 2, |_| ControlFlow::Continue(())).unwrap();
+        let both = run_splits(&splits, &settings(), 4, 2, None, |_| ControlFlow::Continue(())).unwrap();
         for (k, split) in splits.iter().enumerate() {
             let alone = run_seeds(split, &settings(), &[4 + k as u64], 1, |_| ControlFlow::Continue(())).unwrap();
             assert_eq!((alone.runs[0].seed, alone.runs[0].outcome), (both.runs[k].seed, both.runs[k].outcome));

@@ -58,7 +58,7 @@ pub(crate) fn train_network<D: Device<Number = f32>>(
     let model = model.to_device(&Cpu::default())?;
     let seconds = checkpoints.map_or_else(|| started.elapsed().as_secs_f64(), |checkpoints| checkpoints.seconds());
     let run = SeedRun { seed, outcome, history, seconds, correction: None };
-    Ok(Finished { run, model: Fitted::Network(model), logits })
+    Ok(Finished { run, model: Fitted::Network(model, None), logits })
 }
 
 /// Trains a system, or fits another model that is not a network, whose history is one epoch. The observer may stop the
@@ -75,7 +75,7 @@ pub(crate) fn train_baseline(
         Some(options) => {
             let prepared = prepare(dataset, settings)?;
             let mut history = Vec::new();
-            let trained = supergat_systems::train(&prepared, options, seed, |epoch| {
+            let trained = supergat_systems::train(&prepared, options, seed, &mut |epoch| {
                 history.push(*epoch);
                 observe(epoch).map_break(drop)
             })?;

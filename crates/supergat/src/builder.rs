@@ -18,7 +18,7 @@ use supergat_numerics::metrics::{POSITIVE, ThresholdRule};
 use supergat_select::recommend::quick::QuickEvent;
 use supergat_train::{
     Calibrate, Checkpoints, DecisionOptions, DeviceChoice, Ensemble, Fitted, Observation, Resources, Settings,
-    resume_seeds, resume_splits, run_seeds, run_splits,
+    resume_seeds, run_splits,
 };
 
 type Observer<'a> = Box<dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a>;
@@ -482,10 +482,7 @@ impl<'a> ClassifierBuilder<'a> {
             }
             self.notify(event)
         };
-        let runs = match self.checkpoints {
-            Some(checkpoints) => resume_seeds(dataset, settings, &self.seeds, self.resources, checkpoints, observe)?,
-            None => run_seeds(dataset, settings, &self.seeds, self.resources, observe)?,
-        };
+        let runs = resume_seeds(dataset, settings, &self.seeds, self.resources, self.checkpoints, observe)?;
         let metrics = measured.of(&runs)?;
         let training = Training::of(dataset, choice, runs, metrics)?;
         match ensemble.map(|ensemble| ensemble.into_inner().unwrap_or_else(PoisonError::into_inner)) {
@@ -531,12 +528,7 @@ impl<'a> ClassifierBuilder<'a> {
             }
             self.notify(event)
         };
-        let runs = match self.checkpoints {
-            Some(checkpoints) => {
-                resume_splits(splits, &choice.settings, first_seed, self.resources, checkpoints, observe)?
-            }
-            None => run_splits(splits, &choice.settings, first_seed, self.resources, observe)?,
-        };
+        let runs = run_splits(splits, &choice.settings, first_seed, self.resources, self.checkpoints, observe)?;
         let best = runs.runs[runs.best].seed - first_seed;
         let metrics = measured.of(&runs)?;
         Training::of(&splits[best as usize], choice, runs, metrics)

@@ -1,7 +1,6 @@
 //! Recursive bisection of weighted graphs by METIS.
 
 use super::weighted::Weighted;
-use std::fmt;
 
 /// Whether this program contains METIS (feature `metis`). Other programs neither divide graphs nor search for orders of
 /// their nodes by default.
@@ -17,9 +16,10 @@ pub const HAS_METIS: bool = cfg!(feature = "metis");
 /// assert_eq!(error.to_string(), "cannot divide 3 nodes into 9 parts: expected from 1 to 3 parts");
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PartitionError {
     /// More parts than nodes, or none.
+    #[error("cannot divide {nodes} nodes into {parts} parts: expected from 1 to {} parts", .nodes.max(&1))]
     Parts {
         /// Requested number of parts.
         parts: usize,
@@ -27,25 +27,12 @@ pub enum PartitionError {
         nodes: usize,
     },
     /// METIS could not divide the graph.
+    #[error("METIS cannot divide the graph: {message}")]
     Metis {
         /// Message of METIS.
         message: String,
     },
 }
-
-impl fmt::Display for PartitionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Parts { parts, nodes } => {
-                let most = nodes.max(&1);
-                write!(f, "cannot divide {nodes} nodes into {parts} parts: expected from 1 to {most} parts")
-            }
-            Self::Metis { message } => write!(f, "METIS cannot divide the graph: {message}"),
-        }
-    }
-}
-
-impl std::error::Error for PartitionError {}
 
 /// Quantities that all parts have about as much of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

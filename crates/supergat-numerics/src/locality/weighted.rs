@@ -107,16 +107,13 @@ impl<'a> Weighted<'a> {
 /// Adds the weights of links to the same node; sorts the links.
 fn merge(links: &mut Vec<(u32, u32)>) {
     links.sort_unstable_by_key(|link| link.0);
-    let mut kept = 0;
-    for at in 0..links.len() {
-        if kept > 0 && links[kept - 1].0 == links[at].0 {
-            links[kept - 1].1 = links[kept - 1].1.saturating_add(links[at].1);
-        } else {
-            links[kept] = links[at];
-            kept += 1;
+    links.dedup_by(|next, kept| {
+        let is_same = next.0 == kept.0;
+        if is_same {
+            kept.1 = kept.1.saturating_add(next.1);
         }
-    }
-    links.truncate(kept);
+        is_same
+    });
 }
 
 /// Groups nodes by label: start of each group, and all nodes.

@@ -28,8 +28,8 @@ pub use confusion::{
 pub use name::{ClassMetric, Metric, NamedMetric};
 pub use probability::{BINS, ReliabilityBin, brier_score, calibration_error, log_loss, reliability};
 pub use ranking::{
-    FirstK, PrecisionRecallPoint, RocPoint, average_precision, first_k, gains, precision_at_k, precision_recall_curve,
-    roc_auc, roc_curve,
+    FirstK, PrecisionRecallPoint, RocPoint, average_precision, gains, precision_at_k, precision_recall_curve, roc_auc,
+    roc_curve,
 };
 pub use threshold::{Threshold, ThresholdRule, choose_threshold};
 

@@ -184,7 +184,7 @@ pub fn precision_at_k(positive: &[bool], scores: &[f64], k: usize) -> Option<f64
     Some(hits as f64 / k as f64)
 }
 
-/// Positive nodes among the k nodes with the highest scores. See [`first_k`] for an example.
+/// Positive nodes among the k nodes with the highest scores. See [`gains`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FirstK {
     /// Number of nodes.
@@ -197,21 +197,15 @@ pub struct FirstK {
     pub lift: f64,
 }
 
-/// Returns precision, gain and lift of the k nodes with the highest scores. Where k divides nodes with equal scores,
-/// their mean counts, so the result does not depend on the order of the nodes. `None` if k is 0 or above the number
-/// of nodes, and without positive nodes.
+/// Returns precision, gain and lift of the k nodes with the highest scores, for several k. Where k divides nodes with
+/// equal scores, their mean counts, so the result does not depend on the order of the nodes. `None` if a k is 0 or above
+/// the number of nodes, and without positive nodes.
 ///
 /// ```
-/// use supergat_numerics::metrics::first_k;
-/// let first = first_k(&[true, false, true, false], &[0.9, 0.8, 0.8, 0.1], 2).unwrap();
+/// use supergat_numerics::metrics::gains;
+/// let first = gains(&[true, false, true, false], &[0.9, 0.8, 0.8, 0.1], &[2]).unwrap()[0];
 /// assert_eq!((first.precision, first.recall, first.lift), (0.75, 0.75, 1.5));
 /// ```
-pub fn first_k(positive: &[bool], scores: &[f64], k: usize) -> Option<FirstK> {
-    Some(gains(positive, scores, &[k])?[0]).filter(|first| first.k > 0)
-}
-
-/// Returns precision, gain and lift of the first nodes, as [`first_k`] does, for several numbers of nodes. `None` if
-/// one of them is 0 or above the number of nodes, and without positive nodes.
 pub fn gains(positive: &[bool], scores: &[f64], numbers: &[usize]) -> Option<Vec<FirstK>> {
     let cuts = cuts(positive, scores)?;
     let (positives, nodes) = (count(positive), positive.len());
@@ -304,13 +298,13 @@ mod tests {
 
     #[test]
     fn first_nodes_share_ties() {
-        let first = |k| first_k(&POSITIVE, &SCORES, k).unwrap();
+        let first = |k| gains(&POSITIVE, &SCORES, &[k]).unwrap()[0];
         assert_eq!((first(1).precision, first(1).recall), (1.0, 0.2));
         // One of the two nodes with score 0.8 is positive.
         close(Some(first(2).precision), 0.75);
         close(Some(first(4).precision), (2.0 + 1.0 / 3.0) / 4.0);
         assert_eq!((first(12).recall, first(12).lift), (1.0, 1.0));
-        assert_eq!((first_k(&POSITIVE, &SCORES, 0), first_k(&POSITIVE, &SCORES, 13)), (None, None));
+        assert_eq!((gains(&POSITIVE, &SCORES, &[0]), gains(&POSITIVE, &SCORES, &[13])), (None, None));
     }
 
     /// Expected values: `precision_score` of the first k nodes of a stable sort.
@@ -354,7 +348,7 @@ mod tests {
         assert_eq!((roc_auc(&[], &[]), average_precision(&[], &[])), (None, None));
         assert_eq!(roc_auc(&[true, false], &[f64::NAN, 0.0]), None);
         assert!(roc_curve(&[true, true], &scores).is_none() && precision_recall_curve(&[false], &[1.0]).is_none());
-        assert_eq!(first_k(&[false, false], &scores, 1), None);
+        assert_eq!(gains(&[false, false], &scores, &[1]), None);
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl Propagation {
     /// Prepares a graph. `weights` has the weights of its edges in the order of the incoming lists; it is empty if all
     /// are 1. A link has the larger weight of its two directions.
     pub fn new(graph: &Graph, weights: &[f32]) -> Self {
-        Self { links: Links::weighted(graph, weights) }
+        Self { links: Links::new(graph, weights) }
     }
 
     /// Returns the number of nodes.

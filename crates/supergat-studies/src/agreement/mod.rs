@@ -222,14 +222,14 @@ mod tests {
 
     fn model(dataset: &Dataset, name: &str) -> Fitted {
         let settings = Settings::general(name.parse().unwrap()).with(|s| s.network.layers = 3);
-        Fitted::Network(Model::new(settings.architecture(dataset), 1).unwrap())
+        Fitted::Network(Model::new(settings.architecture(dataset), 1).unwrap(), None)
     }
 
     /// A network with zero weights has uniform attention.
     #[test]
     fn uniform_attention_equals_the_baseline_in_every_head() {
         let dataset = dataset();
-        let zeros = Fitted::Network(Model::zeros(*model(&dataset, "gat-go").architecture()).unwrap());
+        let zeros = Fitted::Network(Model::zeros(*model(&dataset, "gat-go").architecture()).unwrap(), None);
         let all = Agreement::of(&zeros, &dataset).unwrap();
         assert_eq!((all.layers.len(), all.nodes), (3, dataset.nodes()));
         for layer in &all.layers {

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use supergat_core::{ModelKind, System};
 use supergat_data::{SplitChoice, registry};
 use supergat_select::sweep::Job;
-use supergat_systems::lds::MOST_NODES;
+use supergat_systems::MOST_NODES_OF_LDS;
 use supergat_train::settings::Settings;
 
 /// Number of nodes above which the paper uses fewer seeds.
@@ -101,7 +101,8 @@ impl TablePlan {
             return Vec::new();
         };
         let system = settings.model.system();
-        if system == Some(System::Lds) && registry::entry(dataset).is_some_and(|entry| entry.nodes > MOST_NODES) {
+        if system == Some(System::Lds) && registry::entry(dataset).is_some_and(|entry| entry.nodes > MOST_NODES_OF_LDS)
+        {
             return Vec::new();
         }
         let job = |seed| Job { source: dataset.to_owned(), split: self.split(dataset, seed), settings, seed };

@@ -29,7 +29,7 @@ pub fn layer_variances(
     seed: u64,
     resources: impl Into<Resources>,
 ) -> Result<LayerVariances> {
-    let before = variances(&Fitted::Network(Model::new(settings.architecture(dataset), seed)?), dataset)?;
+    let before = variances(&Fitted::Network(Model::new(settings.architecture(dataset), seed)?, None), dataset)?;
     let finished = run_seeds(dataset, settings, &[seed], resources, |_| ControlFlow::Continue(()))?;
     let after = variances(&finished.model, dataset)?;
     Ok(LayerVariances { before, after, test: finished.runs[0].outcome.test.metric })

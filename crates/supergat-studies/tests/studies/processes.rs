@@ -68,7 +68,7 @@ fn seeds_have_the_same_results_in_any_number_of_processes() {
 #[test]
 fn splits_have_the_same_results_in_any_number_of_processes() {
     let splits: Vec<Dataset> = (0..4).map(|seed| dataset().redrawn(seed).unwrap()).collect();
-    let train = |resources| run_splits(&splits, &settings(), 4, resources, go_on).unwrap();
+    let train = |resources| run_splits(&splits, &settings(), 4, resources, None, go_on).unwrap();
     assert!(facts(&with_processes(3, train)) == facts(&train(Resources::from(1))));
 }
 
@@ -83,7 +83,7 @@ fn weights_of_classes_have_the_same_results_in_any_number_of_processes() {
     // Balanced weights differ between splits.
     let mut splits: Vec<Dataset> = (0..4).map(|seed| dataset().redrawn(seed).unwrap()).collect();
     splits.iter_mut().for_each(|split| split.weigh_classes(&"balanced".parse().unwrap()).unwrap());
-    let train = |resources| run_splits(&splits, &settings(), 4, resources, go_on).unwrap();
+    let train = |resources| run_splits(&splits, &settings(), 4, resources, None, go_on).unwrap();
     assert!(facts(&with_processes(3, train)) == facts(&train(Resources::from(1))));
 }
 
@@ -134,7 +134,7 @@ fn other_processes_send_their_checkpoints_and_resume_them() {
         let checkpoints = Checkpoints::in_folder(&path, Interval::Epochs(2));
         checkpoints.found().unwrap();
         let runs = with_processes(2, |resources| {
-            resume_seeds(&dataset(), &settings(), &seeds, resources, &checkpoints, |event| match event {
+            resume_seeds(&dataset(), &settings(), &seeds, resources, Some(&checkpoints), |event| match event {
                 Observation::Epoch(..) if epochs.fetch_add(1, Ordering::Relaxed) >= stop_after => {
                     ControlFlow::Break(())
                 }

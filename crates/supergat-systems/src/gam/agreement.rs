@@ -11,52 +11,26 @@
 //! ```
 
 use super::pairs::{LabelledPair, Pairs};
-use crate::Learned;
+use crate::learned::Learned;
+use supergat_core::hyperparameters::GamOptions;
 use supergat_core::memory::Buffer;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{Features, HeadLayout};
 use supergat_cpu::kernels::{Adam, Compressed, Parts, Primitives};
 
-/// Hyperparameters of the training of an agreement model.
-///
-/// See [`AgreementModel`] for an example.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AgreementConfig {
-    /// Number of features of the encoding.
-    pub hidden: usize,
-    /// Learning rate of Adam.
-    pub lr: f64,
-    /// Number of pairs in a step.
-    pub batch: usize,
-    /// Number of steps after the last improvement on held-out pairs.
-    pub patience: usize,
-    /// Maximum number of steps.
-    pub max_steps: usize,
-}
-
+/// Number of pairs in a step.
+const BATCH: usize = 128;
+/// Steps without improvement on held-out pairs after which training ends, as a share of all steps.
+const PATIENCE: usize = 4;
 /// Number of steps between two evaluations on held-out pairs.
 const EVALUATE_EVERY: usize = 10;
 /// Maximum number of held-out pairs.
 const MOST_HELD_OUT: usize = 1000;
 
 /// A model that says whether two nodes have the same class.
-///
-/// ```
-/// use supergat_systems::gam::{AgreementConfig, AgreementModel, Pairs};
-/// use supergat_core::Features;
-/// // Two classes, one for each sign of the feature.
-/// let features = Features::dense(8, 1, vec![1.0f32, 0.9, 0.8, 1.1, -1.0, -0.9, -0.8, -1.1])?;
-/// let pairs = Pairs::new(&[0, 1, 2, 4, 5, 6], &[0, 0, 0, 0, 1, 1, 1, 1], 2, 0);
-/// let config = AgreementConfig { hidden: 8, lr: 0.05, batch: 16, patience: 100, max_steps: 200 };
-/// let mut model = AgreementModel::new(&features, &config);
-/// model.fit(&features, &pairs, 0);
-/// let agreement = model.agreement(&features, &[[3, 0], [3, 7]]);
-/// assert!(agreement[0] > 0.5 && agreement[1] < 0.1, "{agreement:?}");
-/// # Ok::<(), supergat_core::Error>(())
-/// ```
 #[derive(Debug)]
-pub struct AgreementModel<T> {
-    config: AgreementConfig,
+pub(super) struct AgreementModel<T> {
+    options: GamOptions,
     columns: usize,
     stride: usize,
     /// W, with a row per feature.
@@ -130,13 +104,13 @@ impl<T: Primitives> Batch<T> {
 
 impl<T: Primitives> AgreementModel<T> {
     /// Allocates a model for nodes with these features.
-    pub fn new(features: &Features<T>, config: &AgreementConfig) -> Self {
-        let (columns, stride) = (features.columns(), HeadLayout::plain(config.hidden).stride());
+    pub(super) fn new(features: &Features<T>, options: &GamOptions) -> Self {
+        let (columns, stride) = (features.columns(), HeadLayout::plain(options.agreement_hidden).stride());
         let lengths = Self::lengths(columns, stride);
         let [encoder, bias, weight] = lengths.map(Learned::zeros);
         let best = lengths.map(Buffer::zeros);
-        let batch = Batch::new(features, config.batch, stride);
-        Self { config: *config, columns, stride, encoder, bias, weight, best, batch }
+        let batch = Batch::new(features, BATCH, stride);
+        Self { options: *options, columns, stride, encoder, bias, weight, best, batch }
     }
 
     fn lengths(columns: usize, stride: usize) -> [usize; 3] {
@@ -144,45 +118,49 @@ impl<T: Primitives> AgreementModel<T> {
     }
 
     /// Returns the number of bytes of a model for features with these columns, and of the encodings of `nodes` nodes.
-    pub fn bytes(columns: usize, nodes: usize, config: &AgreementConfig) -> u64 {
-        let stride = HeadLayout::plain(config.hidden).stride();
+    pub(super) fn bytes(columns: usize, nodes: usize, options: &GamOptions) -> u64 {
+        let stride = HeadLayout::plain(options.agreement_hidden).stride();
         let learned: usize = Self::lengths(columns, stride).iter().sum();
-        let rows = nodes + 4 * config.batch;
+        let rows = nodes + 4 * BATCH;
         Learned::<T>::bytes(learned) + ((learned + rows * stride) * size_of::<T>()) as u64
     }
 
     /// Draws new weights, and trains on pairs until those held out are not predicted better.
-    /// Returns the accuracy on held-out pairs.
-    pub fn fit(&mut self, features: &Features<T>, pairs: &Pairs, seed: u64) -> f64 {
+    pub(super) fn fit(&mut self, features: &Features<T>, pairs: &Pairs, seed: u64) {
         let stream = |layer, purpose| Stream::new(seed, 0, layer, purpose);
-        self.encoder.draw(stream(0, Purpose::AgreementWeights), [self.columns, self.config.hidden], self.stride);
-        self.weight.draw(stream(1, Purpose::AgreementWeights), [1, self.config.hidden], self.stride);
+        self.encoder.draw(
+            stream(0, Purpose::AgreementWeights),
+            [self.columns, self.options.agreement_hidden],
+            self.stride,
+        );
+        self.weight.draw(stream(1, Purpose::AgreementWeights), [1, self.options.agreement_hidden], self.stride);
         self.weight.value[self.stride] = T::ZERO;
         self.bias.value.fill(T::ZERO);
         self.bias.forget();
         let held_out = pairs.held_out(MOST_HELD_OUT);
+        let patience = (self.options.agreement_steps / PATIENCE).max(1);
         let (mut best, mut since, mut drawn) = (-1.0, 0, 0);
-        for step in 0..self.config.max_steps {
+        for step in 0..self.options.agreement_steps {
             self.batch.pairs.clear();
-            pairs.draw(stream(0, Purpose::AgreementPairs), &mut drawn, self.config.batch, &mut self.batch.pairs);
+            pairs.draw(stream(0, Purpose::AgreementPairs), &mut drawn, BATCH, &mut self.batch.pairs);
             if self.batch.pairs.is_empty() {
                 break;
             }
             self.backward(features);
-            let adam = Adam { lr: self.config.lr, lambda_2: 0.0, step: step as u64 + 1 };
+            let adam = Adam { lr: self.options.agreement_lr, lambda_2: 0.0, step: step as u64 + 1 };
             for learned in [&mut self.encoder, &mut self.bias, &mut self.weight] {
                 learned.step(adam);
             }
             since += 1;
             // Few labelled nodes have no pair to hold out. The last weights are kept then.
-            let is_time = (step + 1) % EVALUATE_EVERY == 0 || step + 1 == self.config.max_steps;
+            let is_time = (step + 1) % EVALUATE_EVERY == 0 || step + 1 == self.options.agreement_steps;
             if is_time && !held_out.is_empty() {
                 let accuracy = self.accuracy(features, &held_out);
                 if accuracy > best {
                     (best, since) = (accuracy, 0);
                     let now = [&self.encoder.value, &self.bias.value, &self.weight.value];
                     self.best.iter_mut().zip(now).for_each(|(best, now)| best.copy_from_slice(now));
-                } else if since >= self.config.patience {
+                } else if since >= patience {
                     break;
                 }
             }
@@ -191,7 +169,6 @@ impl<T: Primitives> AgreementModel<T> {
             let now = [&mut self.encoder.value, &mut self.bias.value, &mut self.weight.value];
             now.into_iter().zip(&self.best).for_each(|(now, best)| now.copy_from_slice(best));
         }
-        best.max(0.0)
     }
 
     /// Computes the gradients for the pairs of the batch. Returns the loss.
@@ -237,7 +214,7 @@ impl<T: Primitives> AgreementModel<T> {
     /// Returns the share of pairs that are predicted right.
     fn accuracy(&mut self, features: &Features<T>, pairs: &[LabelledPair]) -> f64 {
         let mut right = 0;
-        for chunk in pairs.chunks(self.config.batch.max(1)) {
+        for chunk in pairs.chunks(BATCH) {
             self.batch.pairs.clear();
             self.batch.pairs.extend_from_slice(chunk);
             self.batch.gather(features);
@@ -261,7 +238,7 @@ impl<T: Primitives> AgreementModel<T> {
     }
 
     /// Returns the probability that both nodes of a pair have the same class, for each pair.
-    pub fn agreement(&self, features: &Features<T>, pairs: &[[u32; 2]]) -> Vec<T> {
+    pub(super) fn agreement(&self, features: &Features<T>, pairs: &[[u32; 2]]) -> Vec<T> {
         let (rows, stride) = (features.rows(), self.stride);
         let mut encodings = Buffer::zeros(rows * stride);
         let parts = Parts::even(0..rows, stride);
@@ -314,9 +291,12 @@ mod tests {
         Features::dense(6, 5, (0..30).map(|k| stream.uniform(k) - 0.3).collect()).unwrap()
     }
 
+    fn options(agreement_steps: usize) -> GamOptions {
+        GamOptions { agreement_hidden: 3, agreement_lr: 0.01, agreement_steps, ..GamOptions::default() }
+    }
+
     fn model(features: &Features<f64>) -> AgreementModel<f64> {
-        let config = AgreementConfig { hidden: 3, lr: 0.01, batch: 4, patience: 10, max_steps: 1 };
-        let mut model = AgreementModel::new(features, &config);
+        let mut model = AgreementModel::new(features, &options(1));
         let stream = |layer| Stream::new(1, 0, layer, Purpose::AgreementWeights);
         model.encoder.draw(stream(0), [5, 3], model.stride);
         model.weight.draw(stream(1), [1, 3], model.stride);
@@ -325,6 +305,18 @@ mod tests {
         let pair = |nodes, agrees| LabelledPair { nodes, agrees };
         model.batch.pairs.extend([pair([0, 1], true), pair([2, 0], false), pair([4, 5], true), pair([3, 1], false)]);
         model
+    }
+
+    #[test]
+    fn learns_which_nodes_agree() {
+        // Two classes, one for each sign of the feature.
+        let features = Features::dense(8, 1, vec![1.0f32, 0.9, 0.8, 1.1, -1.0, -0.9, -0.8, -1.1]).unwrap();
+        let pairs = Pairs::new(&[0, 1, 2, 4, 5, 6], &[0, 0, 0, 0, 1, 1, 1, 1], 2, 0);
+        let options = GamOptions { agreement_hidden: 8, agreement_lr: 0.05, ..options(200) };
+        let mut model = AgreementModel::new(&features, &options);
+        model.fit(&features, &pairs, 0);
+        let agreement = model.agreement(&features, &[[3, 0], [3, 7]]);
+        assert!(agreement[0] > 0.5 && agreement[1] < 0.1, "{agreement:?}");
     }
 
     #[test]
@@ -359,8 +351,7 @@ mod tests {
         let pairs = |seed| Pairs::new(&[0, 1, 2, 3], &[0, 0, 1, 1, 0, 0], 2, seed);
         let pairs = (0..).map(pairs).find(|pairs| pairs.held_out(MOST_HELD_OUT).is_empty()).unwrap();
         let fitted = |max_steps| {
-            let config = AgreementConfig { hidden: 3, lr: 0.01, batch: 4, patience: 10, max_steps };
-            let mut model = AgreementModel::new(&features, &config);
+            let mut model = AgreementModel::new(&features, &options(max_steps));
             model.fit(&features, &pairs, 1);
             model.agreement(&features, &[[0, 1], [0, 2]])
         };

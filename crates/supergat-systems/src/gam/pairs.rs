@@ -3,32 +3,17 @@
 use supergat_core::random::{Purpose, Stream};
 
 /// Two nodes, and whether they have the same class.
-///
-/// See [`Pairs`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LabelledPair {
+pub(super) struct LabelledPair {
     /// Both nodes.
-    pub nodes: [u32; 2],
+    pub(super) nodes: [u32; 2],
     /// Whether they have the same class.
-    pub agrees: bool,
+    pub(super) agrees: bool,
 }
 
 /// Pairs of labelled nodes. Every tenth pair, chosen by a hash, is held out of training.
-///
-/// ```
-/// use supergat_core::random::{Purpose, Stream};
-/// use supergat_systems::gam::Pairs;
-/// let classes = [0, 0, 1, 1, 2, 2];
-/// let pairs = Pairs::new(&[0, 1, 2, 3, 4, 5], &classes, 3, 7);
-/// let (mut drawn, mut batch) = (0, Vec::new());
-/// pairs.draw(Stream::new(7, 0, 0, Purpose::AgreementPairs), &mut drawn, 10, &mut batch);
-/// // Half of the pairs agree.
-/// assert_eq!(batch.iter().filter(|pair| pair.agrees).count(), 5);
-/// assert!(batch.iter().all(|pair| pair.agrees == (classes[pair.nodes[0] as usize] == classes[pair.nodes[1] as usize])));
-/// assert!(pairs.held_out(100).iter().all(|pair| !batch.contains(pair)));
-/// ```
 #[derive(Debug)]
-pub struct Pairs {
+pub(super) struct Pairs {
     nodes: Vec<u32>,
     class_of: Vec<u32>,
     by_class: Vec<Vec<u32>>,
@@ -42,7 +27,7 @@ const TRIES: usize = 200;
 
 impl Pairs {
     /// Creates the pairs of the listed nodes; `class_of` has the class of each node of the graph.
-    pub fn new(nodes: &[u32], class_of: &[u32], classes: usize, seed: u64) -> Self {
+    pub(super) fn new(nodes: &[u32], class_of: &[u32], classes: usize, seed: u64) -> Self {
         let mut by_class = vec![Vec::new(); classes];
         nodes.iter().for_each(|&node| by_class[class_of[node as usize] as usize].push(node));
         Self { nodes: nodes.to_vec(), class_of: class_of.to_vec(), by_class, seed }
@@ -50,14 +35,14 @@ impl Pairs {
 
     /// Draws `count` pairs that are not held out, half of which agree. Pairs that cannot be found are left out. `drawn`
     /// counts the random numbers of the stream.
-    pub fn draw(&self, stream: Stream, drawn: &mut u64, count: usize, to: &mut Vec<LabelledPair>) {
+    pub(super) fn draw(&self, stream: Stream, drawn: &mut u64, count: usize, to: &mut Vec<LabelledPair>) {
         for k in 0..count {
             to.extend(self.find(&stream, drawn, k % 2 == 0, false));
         }
     }
 
     /// Returns up to `most` held-out pairs, half of which agree.
-    pub fn held_out(&self, most: usize) -> Vec<LabelledPair> {
+    pub(super) fn held_out(&self, most: usize) -> Vec<LabelledPair> {
         let (stream, mut drawn) = (Stream::new(self.seed, 1, 0, Purpose::AgreementHoldout), 0);
         (0..most).filter_map(|k| self.find(&stream, &mut drawn, k % 2 == 0, true)).collect()
     }
@@ -86,5 +71,22 @@ impl Pairs {
     fn is_held_out(&self, first: u32, second: u32) -> bool {
         let pair = u64::from(first.min(second)) << 32 | u64::from(first.max(second));
         Stream::new(self.seed, 0, 0, Purpose::AgreementHoldout).below(pair, HELD_OUT) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_pairs_agree_and_none_is_held_out() {
+        let classes = [0, 0, 1, 1, 2, 2];
+        let pairs = Pairs::new(&[0, 1, 2, 3, 4, 5], &classes, 3, 7);
+        let (mut drawn, mut batch) = (0, Vec::new());
+        pairs.draw(Stream::new(7, 0, 0, Purpose::AgreementPairs), &mut drawn, 10, &mut batch);
+        assert_eq!(batch.iter().filter(|pair| pair.agrees).count(), 5);
+        let agrees = |pair: &LabelledPair| classes[pair.nodes[0] as usize] == classes[pair.nodes[1] as usize];
+        assert!(batch.iter().all(|pair| pair.agrees == agrees(pair)));
+        assert!(pairs.held_out(100).iter().all(|pair| !batch.contains(pair)));
     }
 }

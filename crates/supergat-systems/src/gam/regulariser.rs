@@ -16,20 +16,8 @@ use supergat_core::random::{Purpose, Stream};
 use supergat_cpu::kernels::Primitives;
 
 /// Edges of a graph by the number of labelled ends, with the weight of each.
-///
-/// ```
-/// use supergat_systems::gam::{GamOptions, Regulariser};
-/// use supergat_core::{Direction, Graph};
-/// let graph = Graph::from_edges(4, &[(0, 1), (1, 2), (2, 3)], Direction::Undirected)?;
-/// // Nodes 0 and 1 are labelled, with the same class.
-/// let options = GamOptions { lambda_ll: 1.0, lambda_lu: 0.5, lambda_uu: 0.25, ..GamOptions::default() };
-/// let labels = [Some(0), Some(0), None, None];
-/// let edges = Regulariser::new(&graph, &labels, &options, |pairs| vec![0.8f64; pairs.len()]);
-/// assert_eq!(edges.sizes(), [1, 1, 1]);
-/// # Ok::<(), supergat_core::Error>(())
-/// ```
 #[derive(Debug)]
-pub struct Regulariser<T> {
+pub(super) struct Regulariser<T> {
     /// Edges of the three kinds; the first node has a label, unless none has.
     edges: [Vec<WeightedEdge<T>>; 3],
 }
@@ -45,7 +33,7 @@ struct WeightedEdge<T> {
 impl<T: Primitives> Regulariser<T> {
     /// Collects the edges. `agreement` returns the probability that both nodes of a pair have the same class; it is asked
     /// only for edges that count. Edges with weight zero are left out.
-    pub fn new(
+    pub(super) fn new(
         graph: &Graph,
         labels: &[Option<u32>],
         options: &GamOptions,
@@ -74,14 +62,9 @@ impl<T: Primitives> Regulariser<T> {
         Self { edges }
     }
 
-    /// Returns the number of edges of each kind.
-    pub fn sizes(&self) -> [usize; 3] {
-        [0, 1, 2].map(|kind| self.edges[kind].len())
-    }
-
     /// Adds the gradient of the loss of `samples` edges of each kind to that of the logits, and returns the loss.
     /// `probabilities` is memory for a row per node, whose content is replaced.
-    pub fn add_gradient(
+    pub(super) fn add_gradient(
         &self,
         [seed, step]: [u64; 2],
         samples: usize,
@@ -125,7 +108,7 @@ impl<T: Primitives> Regulariser<T> {
 }
 
 /// Writes the softmax of every row.
-pub fn softmax<T: Primitives>(logits: &[T], classes: usize, out: &mut [T]) {
+pub(crate) fn softmax<T: Primitives>(logits: &[T], classes: usize, out: &mut [T]) {
     for (row, out) in logits.chunks_exact(classes).zip(out.chunks_exact_mut(classes)) {
         let largest = row.iter().copied().fold(T::NEG_INFINITY, T::max);
         let mut sum = T::ZERO;
@@ -142,6 +125,11 @@ mod tests {
     use super::*;
     use supergat_core::Direction;
 
+    /// Returns the number of edges of each kind.
+    fn sizes<T>(edges: &Regulariser<T>) -> [usize; 3] {
+        edges.edges.each_ref().map(Vec::len)
+    }
+
     #[test]
     fn gradients_match_finite_differences() {
         let links = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (1, 3)];
@@ -150,7 +138,7 @@ mod tests {
         let options = GamOptions { lambda_ll: 0.7, lambda_lu: 1.5, lambda_uu: 0.9, ..GamOptions::default() };
         let agreement = |pairs: &[[u32; 2]]| pairs.iter().map(|[i, j]| 0.1 + 0.1 * f64::from(i + j)).collect();
         let edges = Regulariser::new(&graph, &labels, &options, agreement);
-        assert_eq!(edges.sizes(), [1, 3, 1], "classes of nodes 0 and 4 differ");
+        assert_eq!(sizes(&edges), [1, 3, 1], "classes of nodes 0 and 4 differ");
         let stream = Stream::new(5, 0, 0, Purpose::SyntheticFeatures);
         let mut logits: Vec<f64> = (0..15).map(|k| 2.0 * stream.uniform(k) - 1.0).collect();
         let (mut memory, mut gradient) = (vec![0.0; 15], vec![0.0; 15]);
@@ -173,6 +161,6 @@ mod tests {
         let graph = Graph::from_edges(3, &[(0, 1), (1, 0), (2, 1)], Direction::Directed).unwrap();
         let options = GamOptions { lambda_uu: 1.0, ..GamOptions::default() };
         let edges = Regulariser::new(&graph, &[None; 3], &options, |pairs| vec![1.0f32; pairs.len()]);
-        assert_eq!(edges.sizes(), [0, 0, 2]);
+        assert_eq!(sizes(&edges), [0, 0, 2]);
     }
 }

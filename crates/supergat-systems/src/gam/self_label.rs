@@ -7,19 +7,7 @@ use supergat_cpu::kernels::Primitives;
 ///
 /// At most `most` nodes are chosen, with a probability of at least `least`. `shares` limits the nodes of each class to its
 /// share of `most`, rounded, but not to none; without shares, classes do not count. Ties go to the smaller node.
-///
-/// ```
-/// use supergat_systems::gam::most_certain;
-/// let probabilities = [0.9f32, 0.1, 0.8, 0.2, 0.3, 0.7, 0.95, 0.05, 0.45, 0.55];
-/// let labels = [None, None, None, Some(0), None];
-/// // One node of each class: node 0 is the most certain of class 0, node 2 of class 1.
-/// assert_eq!(most_certain(&probabilities, &labels, 2, 0.0, Some(&[0.5, 0.5])), [(0, 0), (2, 1)]);
-/// assert_eq!(most_certain(&probabilities, &labels, 2, 0.0, None), [(0, 0), (1, 0)]);
-/// assert_eq!(most_certain(&probabilities, &labels, 9, 0.75, None), [(0, 0), (1, 0)]);
-/// // Every class with a share has room for a node.
-/// assert_eq!(most_certain(&probabilities, &labels, 2, 0.0, Some(&[0.1, 0.9])), [(0, 0), (2, 1)]);
-/// ```
-pub fn most_certain<T: Primitives>(
+pub(super) fn most_certain<T: Primitives>(
     probabilities: &[T],
     labels: &[Option<u32>],
     most: usize,
@@ -52,4 +40,22 @@ pub fn most_certain<T: Primitives>(
         }
     }
     chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chooses_the_most_certain_nodes_without_a_label() {
+        let probabilities = [0.9f32, 0.1, 0.8, 0.2, 0.3, 0.7, 0.95, 0.05, 0.45, 0.55];
+        let labels = [None, None, None, Some(0), None];
+        let chosen = |most, least, shares| most_certain(&probabilities, &labels, most, least, shares);
+        // One node of each class: node 0 is the most certain of class 0, node 2 of class 1.
+        assert_eq!(chosen(2, 0.0, Some(&[0.5, 0.5])), [(0, 0), (2, 1)]);
+        assert_eq!(chosen(2, 0.0, None), [(0, 0), (1, 0)]);
+        assert_eq!(chosen(9, 0.75, None), [(0, 0), (1, 0)]);
+        // Every class with a share has room for a node.
+        assert_eq!(chosen(2, 0.0, Some(&[0.1, 0.9])), [(0, 0), (2, 1)]);
+    }
 }

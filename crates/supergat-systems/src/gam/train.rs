@@ -1,6 +1,6 @@
 //! Rounds of GAM.
 
-use super::agreement::{AgreementConfig, AgreementModel};
+use super::agreement::AgreementModel;
 use super::pairs::Pairs;
 use super::regulariser::{Regulariser, softmax};
 use super::self_label::most_certain;
@@ -15,57 +15,12 @@ use supergat_core::{
 use supergat_cpu::kernels::{LabelTerms, MOST_PARTS, Parts, Primitives};
 use supergat_cpu::{Cpu, Model};
 
-/// Number of pairs in a step of the agreement model.
-const PAIRS: usize = 128;
-/// Steps of the agreement model without improvement, as a share of all steps.
-const PATIENCE: usize = 4;
 /// Number of rounds without a better validation metric.
 const ROUNDS: usize = 5;
 
-/// Returns the training of the agreement model.
-fn of_agreement(options: &GamOptions) -> AgreementConfig {
-    AgreementConfig {
-        hidden: options.agreement_hidden,
-        lr: options.agreement_lr,
-        batch: PAIRS,
-        patience: (options.agreement_steps / PATIENCE).max(1),
-        max_steps: options.agreement_steps,
-    }
-}
-
 /// A training by GAM on a prepared graph.
-///
-/// ```
-/// use std::ops::ControlFlow;
-/// use supergat_systems::gam::{GamOptions, GamTrainer};
-/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Prepared, TrainConfig};
-/// use supergat_cpu::Cpu;
-/// let links: Vec<(u32, u32)> = (0..11).map(|i| (i, i + 1)).collect();
-/// let graph = Graph::from_edges(12, &links, Direction::Undirected)?;
-/// let features = Features::dense(12, 1, (0..12).map(|i| if i < 6 { 1.0f32 } else { -1.0 }).collect())?;
-/// let labels = Labels::Single { classes: 2, of: (0..12).map(|i| u32::from(i >= 6)).collect() };
-/// let example = Example::new(graph, features, labels, [vec![0, 1, 10, 11], vec![3, 8], vec![4, 7]])?;
-/// let architecture = Architecture::new("gcn".parse().unwrap(), &example);
-/// let training = TrainConfig { max_epochs: 20, ..TrainConfig::default() };
-/// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, training)?;
-/// let options = GamOptions {
-///     agreement_hidden: 8,
-///     agreement_lr: 0.01,
-///     agreement_steps: 50,
-///     agreement_edges: 4,
-///     lambda_lu: 1.0,
-///     lambda_uu: 0.5,
-///     self_labels: 2,
-///     rounds: 3,
-///     round_patience: 20,
-///     ..GamOptions::default()
-/// };
-/// let trained = GamTrainer::new(&prepared, options, 0)?.run(|_| ControlFlow::Continue(()))?;
-/// assert_eq!((trained.outcome.epochs, trained.outcome.test.metric), (60, 1.0));
-/// # Ok::<(), supergat_core::Error>(())
-/// ```
 #[derive(Debug)]
-pub struct GamTrainer<'p, T: Primitives> {
+pub(super) struct GamTrainer<'p, T: Primitives> {
     prepared: &'p Prepared<Cpu<T>>,
     options: GamOptions,
     seed: u64,
@@ -92,7 +47,7 @@ struct Memory<T> {
 
 impl<'p, T: Primitives> GamTrainer<'p, T> {
     /// Prepares a training of a GCN. Fails unless there is one graph whose nodes have one class each.
-    pub fn new(prepared: &'p Prepared<Cpu<T>>, options: GamOptions, seed: u64) -> Result<Self> {
+    pub(super) fn new(prepared: &'p Prepared<Cpu<T>>, options: GamOptions, seed: u64) -> Result<Self> {
         let example = example(prepared)?;
         let Labels::Single { classes, of } = &example.labels else { unreachable!("checked above") };
         let nodes = example.graph.nodes();
@@ -118,7 +73,7 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
             labels: Labels::Single { classes: *classes, of: known },
             is_labelled,
             shares,
-            agreement: AgreementModel::new(&example.features, &of_agreement(&options)),
+            agreement: AgreementModel::new(&example.features, &options),
             memory,
             best: Vec::new(),
             outcome: None,
@@ -127,17 +82,17 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
     }
 
     /// Returns the number of bytes that a training allocates beside its network.
-    pub fn bytes(example: &Example<T>, options: &GamOptions) -> u64 {
+    pub(super) fn bytes(example: &Example<T>, options: &GamOptions) -> u64 {
         let (nodes, columns) = (example.graph.nodes(), example.features.columns());
         let rows = 3 * nodes * example.labels.classes() * size_of::<T>();
         // Both ends, the class and the weight of a link.
         let edges = 24 * example.graph.edges();
-        AgreementModel::<T>::bytes(columns, nodes, &of_agreement(options)) + (rows + edges) as u64
+        AgreementModel::<T>::bytes(columns, nodes, options) + (rows + edges) as u64
     }
 
     /// Runs all rounds and returns the GCN of the best epoch. `observe` is called after every epoch and may stop the
     /// training.
-    pub fn run(mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Trained<Cpu<T>>> {
+    pub(super) fn run(mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Trained<Cpu<T>>> {
         let (mut interrupted, mut since) = (false, 0);
         for round in 0..self.options.rounds {
             let (improved, flow) = self.round(round, &mut observe)?;

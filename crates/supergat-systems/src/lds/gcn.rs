@@ -171,7 +171,7 @@ impl<'f, T: Primitives> Gcn<'f, T> {
     fn probabilities(&mut self, node: usize) {
         let (stride, classes) = (self.shape.strides()[1], self.shape.classes);
         let (row, p) = (&self.logits[node * stride..][..classes], &mut self.p[node * stride..][..classes]);
-        super::super::gam::softmax(row, classes, p);
+        crate::gam::softmax(row, classes, p);
     }
 
     /// Computes the gradients of the loss after a forward pass, without weight decay if `decays` is false. Returns the

@@ -22,6 +22,7 @@
 
 use super::gcn::{Gcn, Pair, Shape, Targets};
 use super::sampled::{EdgeProbabilities, SampledGraph};
+use crate::convolutions::dot;
 use supergat_core::memory::Buffer;
 use supergat_cpu::kernels::{Adam, AdamGradient, Dense, EdgeRows, Parts, Primitives, Rows, adam_backward};
 
@@ -174,14 +175,6 @@ impl<T: Primitives> Factors<T> {
             *value = if moved > T::ONE { T::ONE } else { moved };
         });
     }
-}
-
-fn dot<T: Primitives>(a: &[T], b: &[T]) -> T {
-    let mut sums = [T::ZERO; 8];
-    for (a, b) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
-        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += *a * *b);
-    }
-    sums.into_iter().sum()
 }
 
 /// A step of training, kept for the reverse pass.

@@ -21,7 +21,30 @@ mod sampled;
 mod tests;
 mod train;
 
-pub use model::LdsModel;
-pub use sampled::{EdgeProbabilities, MOST_NODES, SampledGraph};
-pub use supergat_core::hyperparameters::LdsOptions;
-pub use train::{LdsTrained, LdsTrainer};
+pub use model::LearnedGraphs;
+pub(super) use model::predict;
+pub use sampled::MOST_NODES;
+
+use super::TrainedSystem;
+use std::ops::ControlFlow;
+use supergat_core::hyperparameters::LdsOptions;
+use supergat_core::{Epoch, Prepared, Result};
+use supergat_cpu::Cpu;
+use train::LdsTrainer;
+
+/// Trains a network and its edges.
+pub(super) fn train(
+    prepared: &Prepared<Cpu<f32>>,
+    options: LdsOptions,
+    seed: u64,
+    observe: &mut dyn FnMut(&Epoch) -> ControlFlow<()>,
+) -> Result<TrainedSystem> {
+    LdsTrainer::new(prepared, options, seed)?.run(observe)
+}
+
+/// Returns the bytes of weights and of passes. Fails for graphs that are too large.
+pub(super) fn bytes(prepared: &Prepared<Cpu<f32>>, options: LdsOptions) -> Result<[u64; 2]> {
+    let of_example = |example| LdsTrainer::bytes(example, prepared.architecture().hidden, &options);
+    let passes = prepared.examples().iter().map(of_example).sum::<Result<u64>>()?;
+    Ok([prepared.architecture().parameter_bytes::<f32>(), passes])
+}

@@ -2,76 +2,73 @@
 
 use super::gcn::{Gcn, Shape};
 use super::sampled::SampledGraph;
+use crate::SystemModel;
+use supergat_core::checkpoint::Weights;
+use supergat_core::hash::Fnv;
 use supergat_core::memory::Buffer;
-use supergat_core::{Error, Features, Result};
+use supergat_core::{Architecture, Error, Example, Graph, Result};
 use supergat_cpu::kernels::Primitives;
 
-/// A network trained by LDS, with the graphs that it predicts on. See [`super::LdsTrainer`] for an example.
-#[derive(Debug, Clone)]
-pub struct LdsModel<T> {
-    pub(super) hidden: usize,
-    pub(super) classes: usize,
-    /// Both matrices of weights, row after row, without padding.
-    pub(super) weights: [Vec<T>; 2],
-    pub(super) graphs: Vec<SampledGraph<T>>,
+/// Names of both matrices of weights.
+const NAMES: [&str; 2] = ["layer1.w", "layer2.w"];
+
+/// Graphs that a model predicts on, sampled from a learned distribution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LearnedGraphs {
+    /// Hash of the graph that the model was trained on.
+    pub hash: u64,
+    /// Number of nodes.
+    pub nodes: usize,
+    /// Links `[i, j]` with i < j of each graph, in ascending order.
+    pub links: Vec<Vec<[u32; 2]>>,
 }
 
-impl<T: Primitives> LdsModel<T> {
-    /// Creates a model from its weights, row after row, and the links of its graphs. Fails if they do not fit together.
-    pub fn new(
-        [hidden, classes]: [usize; 2],
-        weights: [Vec<T>; 2],
-        nodes: usize,
-        links: &[Vec<[u32; 2]>],
-    ) -> Result<Self> {
-        let fits = hidden > 0 && classes > 0 && !links.is_empty() && weights[0].len().is_multiple_of(hidden);
-        if !fits || weights[1].len() != hidden * classes {
-            return Err(Error::Checkpoint { reason: "its weights do not fit together".into() });
-        }
-        let graphs = links.iter().map(|links| SampledGraph::from_links(nodes, links)).collect::<Result<_>>()?;
-        Ok(Self { hidden, classes, weights, graphs })
+impl LearnedGraphs {
+    /// Stores the links of sampled graphs, for a model that was trained on `graph`.
+    pub(super) fn new<T: Primitives>(graph: &Graph, sampled: &[SampledGraph<T>]) -> Self {
+        let links = sampled.iter().map(SampledGraph::links).collect();
+        Self { hash: graph_hash(graph), nodes: graph.nodes(), links }
     }
+}
 
-    /// Returns the number of hidden features and of classes.
-    pub fn widths(&self) -> [usize; 2] {
-        [self.hidden, self.classes]
-    }
+/// Returns a hash of the links of a graph.
+fn graph_hash(graph: &Graph) -> u64 {
+    let mut hash = Fnv::default();
+    hash.add_numbers(&graph.incoming().offsets);
+    hash.add_numbers(&graph.incoming().neighbours);
+    hash.value()
+}
 
-    /// Returns both matrices of weights, row after row.
-    pub fn weights(&self) -> &[Vec<T>; 2] {
-        &self.weights
+/// Returns the logits of all nodes: logarithms of the mean probabilities over all sampled graphs. Fails for another
+/// graph than that of the training.
+pub fn predict(model: &SystemModel, example: &Example<f32>) -> Result<Vec<f32>> {
+    let refuse = |reason: &str| Error::Checkpoint { reason: reason.into() };
+    model.architecture.accepts_features(example)?;
+    let graphs = model.graphs.as_ref().filter(|graphs| !graphs.links.is_empty());
+    let graphs = graphs.ok_or_else(|| refuse("it has no graphs"))?;
+    if graphs.nodes != example.graph.nodes() || graphs.hash != graph_hash(&example.graph) {
+        return Err(refuse(
+            "lds predicts the graph that it was trained on, and this is another one: train a model on it",
+        ));
     }
-
-    /// Returns the links of each graph.
-    pub fn links(&self) -> Vec<Vec<[u32; 2]>> {
-        self.graphs.iter().map(SampledGraph::links).collect()
+    let matrix = |name: &str, shape: [usize; 2]| {
+        let found = model.weights.iter().find(|saved| saved.name == name && saved.shape == shape);
+        found.map(|saved| &saved.elements[..]).ok_or_else(|| refuse("its weights are missing"))
+    };
+    let Architecture { input_features, hidden, classes, .. } = model.architecture;
+    let weights = [matrix(NAMES[0], [input_features, hidden])?, matrix(NAMES[1], [hidden, classes])?];
+    let mut gcn = Gcn::new(&example.features, hidden, classes, 0.0, 0.0);
+    let weights = padded(gcn.shape, weights);
+    let mut mean = Mean::new(gcn.shape);
+    for links in &graphs.links {
+        gcn.forward(&SampledGraph::from_links(graphs.nodes, links)?, &weights);
+        mean.add(&gcn);
     }
-
-    /// Returns the logits of all nodes: logarithms of the mean probabilities over all graphs. Fails if the features are
-    /// those of another number of nodes or columns.
-    pub fn logits(&self, features: &Features<T>) -> Result<Vec<T>> {
-        let nodes = self.graphs[0].scale.len();
-        for (what, expected, found) in [
-            ("nodes", nodes, features.rows()),
-            ("features per node", self.weights[0].len() / self.hidden, features.columns()),
-        ] {
-            if expected != found {
-                return Err(Error::Incompatible { what, expected, found });
-            }
-        }
-        let mut gcn = Gcn::new(features, self.hidden, self.classes, 0.0, 0.0);
-        let weights = padded(gcn.shape, &self.weights);
-        let mut mean = Mean::new(gcn.shape);
-        for graph in &self.graphs {
-            gcn.forward(graph, &weights);
-            mean.add(&gcn);
-        }
-        Ok(mean.logits())
-    }
+    Ok(mean.logits())
 }
 
 /// Returns weights with padding.
-pub(super) fn padded<T: Primitives>(shape: Shape, weights: &[Vec<T>; 2]) -> [Buffer<T>; 2] {
+pub(super) fn padded<T: Primitives>(shape: Shape, weights: [&[T]; 2]) -> [Buffer<T>; 2] {
     let (strides, widths) = (shape.strides(), [shape.hidden, shape.classes]);
     [0, 1].map(|k| {
         let mut padded = Buffer::zeros(shape.weights()[k]);
@@ -82,12 +79,14 @@ pub(super) fn padded<T: Primitives>(shape: Shape, weights: &[Vec<T>; 2]) -> [Buf
     })
 }
 
-/// Returns weights without padding.
-pub(super) fn unpadded<T: Primitives>(shape: Shape, weights: &[Buffer<T>; 2]) -> [Vec<T>; 2] {
+/// Returns weights without padding, as they are saved.
+pub(super) fn saved(shape: Shape, weights: &[Buffer<f32>; 2]) -> Vec<Weights<f32>> {
     let (strides, widths) = (shape.strides(), [shape.hidden, shape.classes]);
-    let rows = [shape.columns, shape.hidden];
-    [0, 1]
-        .map(|k| weights[k].chunks_exact(strides[k]).take(rows[k]).flat_map(|row| row[..widths[k]].to_vec()).collect())
+    let matrix = |(k, rows): (usize, usize)| {
+        let elements = weights[k].chunks_exact(strides[k]).take(rows).flat_map(|row| row[..widths[k]].to_vec());
+        Weights { name: NAMES[k].into(), shape: [rows, widths[k]], elements: elements.collect() }
+    };
+    [shape.columns, shape.hidden].into_iter().enumerate().map(matrix).collect()
 }
 
 /// Sum of the probabilities over graphs.
@@ -115,7 +114,7 @@ impl<T: Primitives> Mean<T> {
         self.graphs += 1;
         let rows = gcn.logits.chunks_exact(gcn.shape.strides()[1]);
         for (sum, logits) in self.sum.chunks_exact_mut(self.classes).zip(rows) {
-            super::super::gam::softmax(&logits[..self.classes], self.classes, &mut self.row);
+            crate::gam::softmax(&logits[..self.classes], self.classes, &mut self.row);
             sum.iter_mut().zip(&self.row).for_each(|(sum, p)| *sum += *p);
         }
     }

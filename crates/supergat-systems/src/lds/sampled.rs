@@ -15,18 +15,8 @@ pub const MOST_NODES: usize = 8000;
 const ROWS: usize = 32;
 
 /// Probabilities of all pairs of nodes i < j, row after row.
-///
-/// ```
-/// use supergat_systems::lds::EdgeProbabilities;
-/// use supergat_core::{Direction, Graph};
-/// let graph = Graph::from_edges(3, &[(0, 1), (1, 2)], Direction::Undirected)?;
-/// let edges = EdgeProbabilities::<f32>::of_graph(&graph)?;
-/// assert_eq!((edges.of(0, 1), edges.of(2, 0), edges.of(2, 1)), (1.0, 0.0, 1.0));
-/// assert_eq!(edges.expected(), 2.0);
-/// # Ok::<(), supergat_core::Error>(())
-/// ```
 #[derive(Debug, Clone)]
-pub struct EdgeProbabilities<T> {
+pub(super) struct EdgeProbabilities<T> {
     nodes: usize,
     /// Start of each row, and the end of the last.
     pub(super) offsets: Vec<u64>,
@@ -52,7 +42,7 @@ impl<T: Primitives> EdgeProbabilities<T> {
     }
 
     /// Creates probabilities of zero. Fails if there are too many nodes.
-    pub fn zeros(nodes: usize) -> Result<Self> {
+    pub(super) fn zeros(nodes: usize) -> Result<Self> {
         Self::check(nodes)?;
         let offsets: Vec<u64> = (0..=nodes).map(|i| (i * nodes - i * (i + 1) / 2) as u64).collect();
         let values = Buffer::zeros(*offsets.last().expect("one more than nodes") as usize);
@@ -60,13 +50,13 @@ impl<T: Primitives> EdgeProbabilities<T> {
     }
 
     /// Returns the number of bytes of the probabilities of a graph.
-    pub fn bytes(nodes: usize) -> u64 {
+    pub(super) fn bytes(nodes: usize) -> u64 {
         let nodes = nodes as u64;
         nodes * nodes.saturating_sub(1) / 2 * size_of::<T>() as u64
     }
 
     /// Creates probabilities of one for the links of a graph, and of zero for other pairs.
-    pub fn of_graph(graph: &Graph) -> Result<Self> {
+    pub(super) fn of_graph(graph: &Graph) -> Result<Self> {
         let mut edges = Self::zeros(graph.nodes())?;
         for i in 0..graph.nodes() {
             for &j in graph.incoming().of(i) {
@@ -78,7 +68,7 @@ impl<T: Primitives> EdgeProbabilities<T> {
 
     /// Creates probabilities of one for each node and the `count` nodes with the most similar features, by the cosine.
     /// Ties go to the smaller node.
-    pub fn of_neighbours(features: &Features<T>, count: usize) -> Result<Self> {
+    pub(super) fn of_neighbours(features: &Features<T>, count: usize) -> Result<Self> {
         let nodes = features.rows();
         let mut edges = Self::zeros(nodes)?;
         let columns = features.columns();
@@ -135,22 +125,13 @@ impl<T: Primitives> EdgeProbabilities<T> {
     }
 
     /// Returns the probability of a pair; zero for a node with itself.
-    pub fn of(&self, i: usize, j: usize) -> T {
+    #[cfg(test)]
+    pub(super) fn of(&self, i: usize, j: usize) -> T {
         self.place(i, j).map_or(T::ZERO, |place| self.values[place])
     }
 
-    /// Returns the expected number of links.
-    pub fn expected(&self) -> f64 {
-        self.values.iter().map(|value| value.to_f64()).sum()
-    }
-
-    /// Returns the number of nodes.
-    pub fn nodes(&self) -> usize {
-        self.nodes
-    }
-
     /// Draws a graph. Pair k depends on number k of the stream only.
-    pub fn sample(&self, stream: Stream, graph: &mut SampledGraph<T>) {
+    pub(super) fn sample(&self, stream: Stream, graph: &mut SampledGraph<T>) {
         let drawn = &mut graph.drawn;
         supergat_cpu::kernels::for_each_part(drawn, &|part, links: &mut Vec<[u32; 2]>| {
             links.clear();
@@ -175,19 +156,8 @@ impl<T: Primitives> EdgeProbabilities<T> {
 }
 
 /// A sampled graph: neighbours with self-loops, and the factors of a GCN.
-///
-/// ```
-/// use supergat_core::random::{Purpose, Stream};
-/// use supergat_systems::lds::{EdgeProbabilities, SampledGraph};
-/// use supergat_core::{Direction, Graph};
-/// let graph = Graph::from_edges(3, &[(0, 1), (1, 2)], Direction::Undirected)?;
-/// let mut sampled = SampledGraph::<f32>::new(3);
-/// EdgeProbabilities::of_graph(&graph)?.sample(Stream::new(0, 0, 0, Purpose::GraphSample), &mut sampled);
-/// assert_eq!((sampled.neighbours(1), sampled.links()), (&[0, 1, 2][..], vec![[0, 1], [1, 2]]));
-/// # Ok::<(), supergat_core::Error>(())
-/// ```
 #[derive(Debug, Clone)]
-pub struct SampledGraph<T> {
+pub(super) struct SampledGraph<T> {
     pub(super) offsets: Vec<u64>,
     pub(super) neighbours: Vec<u32>,
     /// One divided by the root of the number of neighbours, self-loop included.
@@ -200,7 +170,7 @@ pub struct SampledGraph<T> {
 
 impl<T: Primitives> SampledGraph<T> {
     /// Allocates a graph without links.
-    pub fn new(nodes: usize) -> Self {
+    pub(super) fn new(nodes: usize) -> Self {
         let mut graph = Self {
             offsets: vec![0; nodes + 1],
             neighbours: Vec::new(),
@@ -214,7 +184,7 @@ impl<T: Primitives> SampledGraph<T> {
     }
 
     /// Creates a graph from its links `[i, j]` with i < j, in ascending order. Fails if a link is not of that form.
-    pub fn from_links(nodes: usize, links: &[[u32; 2]]) -> Result<Self> {
+    pub(super) fn from_links(nodes: usize, links: &[[u32; 2]]) -> Result<Self> {
         let ascend = links.windows(2).all(|pair| pair[0] < pair[1]);
         if !ascend || links.iter().any(|&[i, j]| i >= j || j as usize >= nodes) {
             return Err(Error::Checkpoint { reason: "the links of a sampled graph are unreadable".into() });
@@ -228,12 +198,12 @@ impl<T: Primitives> SampledGraph<T> {
     }
 
     /// Returns the links `[i, j]` with i < j, in ascending order.
-    pub fn links(&self) -> Vec<[u32; 2]> {
+    pub(super) fn links(&self) -> Vec<[u32; 2]> {
         self.drawn.concat()
     }
 
     /// Returns the neighbours of a node, in ascending order, with itself.
-    pub fn neighbours(&self, node: usize) -> &[u32] {
+    pub(super) fn neighbours(&self, node: usize) -> &[u32] {
         &self.neighbours[self.offsets[node] as usize..self.offsets[node + 1] as usize]
     }
 
@@ -282,6 +252,7 @@ pub(super) fn stream(seed: u64, step: u32) -> Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use supergat_core::Direction;
 
     #[test]
     fn samples_have_the_probabilities() {
@@ -303,10 +274,20 @@ mod tests {
     }
 
     #[test]
+    fn links_of_a_graph_are_certain() {
+        let graph = Graph::from_edges(3, &[(0, 1), (1, 2)], Direction::Undirected).unwrap();
+        let edges = EdgeProbabilities::<f32>::of_graph(&graph).unwrap();
+        assert_eq!((edges.of(0, 1), edges.of(2, 0), edges.of(2, 1)), (1.0, 0.0, 1.0));
+        let mut sampled = SampledGraph::new(3);
+        edges.sample(stream(0, 0), &mut sampled);
+        assert_eq!((sampled.neighbours(1), sampled.links()), (&[0, 1, 2][..], vec![[0, 1], [1, 2]]));
+    }
+
+    #[test]
     fn links_the_most_similar_nodes() {
         let features = Features::dense(4, 2, vec![1.0f32, 0.0, 2.0, 0.1, 0.0, 1.0, 0.1, 3.0]).unwrap();
         let edges = EdgeProbabilities::of_neighbours(&features, 1).unwrap();
-        assert_eq!((edges.of(0, 1), edges.of(2, 3), edges.expected()), (1.0, 1.0, 2.0));
+        assert_eq!((edges.of(0, 1), edges.of(2, 3), edges.values.iter().sum::<f32>()), (1.0, 1.0, 2.0));
     }
 
     #[test]

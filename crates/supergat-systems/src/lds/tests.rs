@@ -2,14 +2,12 @@
 
 use super::gcn::{Gcn, Pair, Shape, Targets};
 use super::hypergradient::{Factors, Reverse, Step};
-use super::sampled::stream;
+use super::sampled::{EdgeProbabilities, SampledGraph, stream};
 use super::*;
-use crate::Learned;
-use std::ops::ControlFlow;
+use crate::learned::Learned;
 use supergat_core::memory::Buffer;
 use supergat_core::random::{Purpose, Stream};
-use supergat_core::{Architecture, Direction, Epoch, Example, Features, Graph, Labels, Prepared, TrainConfig};
-use supergat_cpu::Cpu;
+use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, TrainConfig};
 use supergat_cpu::kernels::Adam;
 
 type Matrix = Vec<Vec<f64>>;
@@ -116,7 +114,7 @@ fn hypergradient_matches_finite_differences() {
     // The steps as training runs them.
     let pair = || -> Pair<f64> { shape.weights().map(Buffer::zeros) };
     let mut learned = shape.weights().map(Learned::<f64>::zeros);
-    let padded = model::padded(shape, &initial);
+    let padded = model::padded(shape, initial.each_ref().map(|list| &list[..]));
     learned.iter_mut().zip(&padded).for_each(|(learned, value)| learned.value.copy_from_slice(value));
     let mut steps = Vec::new();
     for (number, graph) in graphs[..STEPS].iter().enumerate() {
@@ -186,8 +184,8 @@ fn second_derivatives_match_finite_differences_with_dropout() {
     let direction = [random(COLUMNS * HIDDEN, 3), random(HIDDEN * CLASSES, 4)];
     let train = Targets { nodes: &TRAIN, class_of: &CLASS_OF };
     let gradients = |gcn: &mut Gcn<'_, f64>, shift: f64| {
-        let moved = [0, 1].map(|k: usize| weights[k].iter().zip(&direction[k]).map(|(w, d)| w + shift * d).collect());
-        let moved = model::padded(shape, &moved);
+        let sum = |k: usize| weights[k].iter().zip(&direction[k]).map(|(w, d)| w + shift * d).collect::<Vec<_>>();
+        let moved = model::padded(shape, [&sum(0), &sum(1)]);
         let mut to = shape.weights().map(Buffer::zeros);
         gcn.draw_dropout(Some((1, 7)));
         gcn.forward(graph, &moved);
@@ -197,7 +195,7 @@ fn second_derivatives_match_finite_differences_with_dropout() {
     let [above, below] = [1e-6, -1e-6].map(|shift| gradients(&mut gcn, shift));
     gradients(&mut gcn, 0.0);
     let mut product = shape.weights().map(Buffer::zeros);
-    let [padded, along] = [&weights, &direction].map(|pair| model::padded(shape, pair));
+    let [padded, along] = [&weights, &direction].map(|[first, second]| model::padded(shape, [first, second]));
     gcn.differentiate(graph, &padded, &along, train, &mut product);
     let mut checked = 0;
     let all = |pair: &Pair<f64>| pair.iter().flat_map(|list| list.to_vec()).collect::<Vec<f64>>();
@@ -212,8 +210,10 @@ fn second_derivatives_match_finite_differences_with_dropout() {
 #[test]
 fn padding_of_shapes_is_removed() {
     let shape = Shape { nodes: 2, columns: 2, hidden: 3, classes: 2 };
-    let weights = [vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]];
-    assert_eq!(model::unpadded(shape, &model::padded(shape, &weights)), weights);
+    let weights = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    let saved = model::saved(shape, &model::padded(shape, [&weights, &weights]));
+    assert!(saved.iter().all(|saved| saved.elements == weights));
+    assert_eq!([saved[0].shape, saved[1].shape], [[2, 3], [3, 2]]);
 }
 
 /// A graph of three classes whose links are half noise.
@@ -251,9 +251,9 @@ fn prepared(example: Example<f32>, max_epochs: usize) -> Prepared<Cpu<f32>> {
     Prepared::on(&Cpu::default(), &[example], shape, config).unwrap()
 }
 
-fn train(max_epochs: usize, options: LdsOptions) -> (Vec<Epoch>, LdsTrained<f32>) {
+fn run(max_epochs: usize, options: LdsOptions) -> (Vec<Epoch>, TrainedSystem) {
     let mut history = Vec::new();
-    let trained = LdsTrainer::new(&prepared(example(), max_epochs), options, 3).unwrap().run(|epoch| {
+    let trained = train(&prepared(example(), max_epochs), options, 3, &mut |epoch| {
         history.push(*epoch);
         ControlFlow::Continue(())
     });
@@ -262,8 +262,8 @@ fn train(max_epochs: usize, options: LdsOptions) -> (Vec<Epoch>, LdsTrained<f32>
 
 #[test]
 fn learned_edges_lower_the_outer_loss() {
-    let (history, trained) = train(4, OPTIONS);
-    let (still, alone) = train(4, LdsOptions { edge_lr: 0.0, ..OPTIONS });
+    let (history, trained) = run(4, OPTIONS);
+    let (still, alone) = run(4, LdsOptions { edge_lr: 0.0, ..OPTIONS });
     let last = |history: &[Epoch]| history.last().unwrap().train.edge;
     assert!(last(&history) < last(&still), "{} {}", last(&history), last(&still));
     assert!(trained.outcome.test.metric > alone.outcome.test.metric - 0.1, "{:?} {:?}", trained.outcome, alone.outcome);
@@ -274,27 +274,30 @@ fn learned_edges_lower_the_outer_loss() {
 fn results_do_not_depend_on_threads() {
     let with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| train(4, OPTIONS))
+        pool.install(|| run(4, OPTIONS))
     };
     let ((history, one), (again, three)) = (with(1), with(3));
-    assert!(history == again && one.logits == three.logits && one.model.links() == three.model.links());
+    assert!(history == again && one.logits == three.logits && one.model == three.model);
 }
 
 #[test]
-fn models_are_restored_from_weights_and_links() {
-    let (_, LdsTrained { model, logits, .. }) = train(1, OPTIONS);
-    let again = LdsModel::new(model.widths(), model.weights().clone(), 150, &model.links()).unwrap();
-    assert_eq!(again.logits(&example().features).unwrap(), logits);
-    let other = Features::dense(149, 6, vec![0.0f32; 149 * 6]).unwrap();
-    assert_eq!(again.logits(&other).unwrap_err().to_string(), "the model expects nodes = 150, but the data has 149");
-    assert!(LdsModel::new([8, 4], model.weights().clone(), 150, &model.links()).is_err());
+fn models_predict_the_same_logits_again() {
+    let (_, TrainedSystem { mut model, logits, .. }) = run(1, OPTIONS);
+    assert_eq!(model.predict(&example()).unwrap(), logits);
+    model.graphs.as_mut().unwrap().nodes = 149;
+    assert!(model.predict(&example()).unwrap_err().to_string().contains("this is another one"));
+    model.weights.pop();
+    model.graphs.as_mut().unwrap().nodes = 150;
+    assert!(model.predict(&example()).unwrap_err().to_string().contains("its weights are missing"));
+    model.graphs.as_mut().unwrap().links.clear();
+    assert!(model.predict(&example()).unwrap_err().to_string().contains("it has no graphs"));
 }
 
 #[test]
 fn neighbours_by_features_replace_the_given_graph() {
-    let (_, trained) = train(1, LdsOptions { similar_neighbours: 5, ..OPTIONS });
-    let (_, given) = train(1, OPTIONS);
-    assert_ne!(trained.model.links(), given.model.links());
+    let (_, trained) = run(1, LdsOptions { similar_neighbours: 5, ..OPTIONS });
+    let (_, given) = run(1, OPTIONS);
+    assert_ne!(trained.model.graphs, given.model.graphs);
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use super::gcn::{Gcn, Pair, Shape, Targets};
 use super::hypergradient::{Factors, Reverse, Step};
-use super::model::{LdsModel, Mean, unpadded};
+use super::model::{LearnedGraphs, Mean, saved};
 use super::sampled::{EdgeProbabilities, SampledGraph, stream};
-use crate::Learned;
+use crate::learned::Learned;
+use crate::{Options, SystemModel, TrainedSystem};
 use std::ops::ControlFlow;
 use supergat_core::hyperparameters::LdsOptions;
 use supergat_core::memory::Buffer;
@@ -18,80 +19,49 @@ use supergat_cpu::kernels::{Adam, Primitives};
 /// Relative decrease of the training loss that counts as smaller.
 const LEAST_DECREASE: f64 = 0.001;
 
-/// Result of a training by LDS.
-///
-/// See [`LdsTrainer`] for an example.
-#[derive(Debug)]
-pub struct LdsTrained<T> {
-    /// Model of the best epoch.
-    pub model: LdsModel<T>,
-    /// Scores of the best epoch. Those of validation nodes are of the half that selects.
-    pub outcome: Outcome,
-    /// Logits of all nodes, computed by the model.
-    pub logits: Vec<T>,
-}
-
 /// A training by LDS.
-///
-/// ```
-/// use std::ops::ControlFlow;
-/// use supergat_systems::lds::{LdsOptions, LdsTrainer};
-/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Prepared, TrainConfig};
-/// use supergat_cpu::Cpu;
-/// let links: Vec<(u32, u32)> = (0..11).map(|i| (i, i + 1)).collect();
-/// let graph = Graph::from_edges(12, &links, Direction::Undirected)?;
-/// let features = Features::dense(12, 1, (0..12).map(|i| if i < 6 { 1.0f32 } else { -1.0 }).collect())?;
-/// let labels = Labels::Single { classes: 2, of: (0..12).map(|i| u32::from(i >= 6)).collect() };
-/// let example = Example::new(graph, features, labels, [vec![0, 11], vec![2, 3, 8, 9], vec![4, 7]])?;
-/// let architecture = Architecture { hidden: 8, dropout: 0.0, ..Architecture::new("lds".parse().unwrap(), &example) };
-/// let config = TrainConfig { lr: 0.05, lambda_2: 0.0, max_epochs: 3, ..TrainConfig::default() };
-/// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, config)?;
-/// let options = LdsOptions {
-///     similar_neighbours: 0,
-///     edge_lr: 0.1,
-///     edge_steps: 5,
-///     inner_steps: 50,
-///     inner_patience: 10,
-///     graph_samples: 4,
-///     outer_patience: 3,
-/// };
-/// let trained = LdsTrainer::new(&prepared, options, 0)?.run(|_| ControlFlow::Continue(()))?;
-/// assert_eq!((trained.outcome.epochs, trained.outcome.test.metric), (3, 1.0));
-/// assert_eq!(trained.model.logits(&prepared.examples()[0].features)?, trained.logits);
-/// # Ok::<(), supergat_core::Error>(())
-/// ```
 #[derive(Debug)]
-pub struct LdsTrainer<'e, T: Primitives> {
-    example: &'e Example<T>,
+pub(super) struct LdsTrainer<'e> {
+    architecture: Architecture,
     training: TrainConfig,
+    example: &'e Example<f32>,
     options: LdsOptions,
     seed: u64,
     class_of: &'e [u32],
     /// Validation nodes of the outer problem, and those that select.
     halves: [Vec<u32>; 2],
-    edges: EdgeProbabilities<T>,
-    gcn: Gcn<'e, T>,
-    learned: [Learned<T>; 2],
-    steps: Vec<Step<T>>,
-    graph: SampledGraph<T>,
+    edges: EdgeProbabilities<f32>,
+    gcn: Gcn<'e, f32>,
+    learned: [Learned<f32>; 2],
+    steps: Vec<Step<f32>>,
+    graph: SampledGraph<f32>,
     /// Weights after the last step.
-    last: Pair<T>,
-    reverse: Reverse<T>,
-    factors: Factors<T>,
-    mean: Mean<T>,
+    last: Pair<f32>,
+    reverse: Reverse<f32>,
+    factors: Factors<f32>,
+    mean: Mean<f32>,
     /// Number of steps so far.
     step: u32,
 }
 
-impl<'e, T: Primitives> LdsTrainer<'e, T> {
+impl<'e> LdsTrainer<'e> {
     /// Allocates the memory of a training. Fails if there are several graphs, if the graph is too large, or if nodes may
     /// have several classes.
-    pub fn new(prepared: &'e Prepared<Cpu<T>>, options: LdsOptions, seed: u64) -> Result<Self> {
+    pub(super) fn new(prepared: &'e Prepared<Cpu<f32>>, options: LdsOptions, seed: u64) -> Result<Self> {
         let refuse = |reason: &str| Error::Hyperparameter { name: "model", value: "lds".into(), reason: reason.into() };
+        if let Some(select) = prepared.config().select {
+            let reason = "lds selects by accuracy; choose accuracy, or another model".into();
+            return Err(Error::Hyperparameter { name: "select", value: select.to_string(), reason });
+        }
+        if prepared.config().focal_gamma != 0.0 {
+            let (value, reason) =
+                (prepared.config().focal_gamma.to_string(), "lds trains with cross-entropy; set it to 0");
+            return Err(Error::Hyperparameter { name: "focal_gamma", value, reason: reason.into() });
+        }
         let [example] = prepared.examples() else {
             return Err(refuse("needs one graph, and the dataset has several"));
         };
-        let (Architecture { hidden, dropout, .. }, training) = (*prepared.architecture(), *prepared.config());
+        let (architecture, training) = (*prepared.architecture(), *prepared.config());
         let Labels::Single { classes, of } = &example.labels else {
             return Err(refuse("needs nodes with one class each, and these may have several"));
         };
@@ -113,7 +83,7 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
         let mut outer = example.validation.clone();
         Stream::new(seed, 0, 0, Purpose::ValidationHalf).shuffle(&mut outer);
         let selects = outer.split_off(outer.len() / 2);
-        let gcn = Gcn::new(&example.features, hidden, *classes, training.lambda_2, dropout);
+        let gcn = Gcn::new(&example.features, architecture.hidden, *classes, training.lambda_2, architecture.dropout);
         let shape = gcn.shape;
         let pair = || shape.weights().map(Buffer::zeros);
         let step = |_| Step {
@@ -125,8 +95,9 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
             moments: [pair(), pair()],
         };
         Ok(Self {
-            example,
+            architecture,
             training,
+            example,
             options,
             seed,
             class_of: of,
@@ -145,8 +116,8 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
     }
 
     /// Returns the number of bytes that a training allocates. Fails if the graph is too large.
-    pub fn bytes(example: &Example<T>, hidden: usize, options: &LdsOptions) -> Result<u64> {
-        EdgeProbabilities::<T>::check(example.graph.nodes())?;
+    pub(super) fn bytes(example: &Example<f32>, hidden: usize, options: &LdsOptions) -> Result<u64> {
+        EdgeProbabilities::<f32>::check(example.graph.nodes())?;
         let (nodes, columns) = (example.graph.nodes(), example.features.columns());
         let shape = Shape { nodes, columns, hidden, classes: example.labels.classes() };
         let weights: usize = shape.weights().iter().sum();
@@ -157,16 +128,16 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
         };
         // Graphs of steps, those of a prediction and of the best one, and one more.
         let graphs = (options.edge_steps + 2 * options.graph_samples + 1) * (48 * nodes + 16 * edges) + entries;
-        let weights = (4 * options.edge_steps + 12) * weights * size_of::<T>();
-        let rows = Gcn::bytes(&example.features, shape) + Factors::<T>::bytes(shape, options.edge_steps);
-        Ok(EdgeProbabilities::<T>::bytes(nodes) + rows + (weights + graphs) as u64)
+        let weights = (4 * options.edge_steps + 12) * weights * size_of::<f32>();
+        let rows = Gcn::bytes(&example.features, shape) + Factors::<f32>::bytes(shape, options.edge_steps);
+        Ok(EdgeProbabilities::<f32>::bytes(nodes) + rows + (weights + graphs) as u64)
     }
 
     /// Runs all epochs. `observe` is called after every epoch and may stop the training.
     ///
     /// The training loss of an epoch is that of its last step; its edge loss is that of the outer problem.
-    pub fn run(mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<LdsTrained<T>> {
-        let mut best: Option<(Outcome, LdsModel<T>, Vec<T>)> = None;
+    pub(super) fn run(mut self, observe: &mut dyn FnMut(&Epoch) -> ControlFlow<()>) -> Result<TrainedSystem> {
+        let mut best: Option<(Outcome, SystemModel, Vec<f32>)> = None;
         let (mut epochs, mut interrupted, mut since) = (0, false, 0);
         while epochs < self.training.max_epochs && since < self.options.outer_patience && !interrupted {
             let epoch = epochs;
@@ -174,7 +145,7 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
             let graphs = self.predict(epoch);
             let logits = self.mean.logits();
             let score = |nodes: &[u32]| {
-                let (loss, counts) = T::evaluate(&self.example.labels, nodes, &logits);
+                let (loss, counts) = f32::evaluate(&self.example.labels, nodes, &logits);
                 Score { loss: loss / nodes.len().max(1) as f64, metric: counts.micro_f1() }
             };
             let (validation, test) = (score(&self.halves[1]), score(&self.example.test));
@@ -191,14 +162,18 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
                     since
                 };
                 let outcome = Outcome { epochs, best_epoch: epoch, validation, test, interrupted: false };
-                let Shape { hidden, classes, .. } = self.gcn.shape;
-                let weights = unpadded(self.gcn.shape, &self.last);
-                best = Some((outcome, LdsModel { hidden, classes, weights, graphs }, logits));
+                let model = SystemModel {
+                    architecture: self.architecture,
+                    options: Options::Lds(self.options),
+                    weights: saved(self.gcn.shape, &self.last),
+                    graphs: Some(LearnedGraphs::new(&self.example.graph, &graphs)),
+                };
+                best = Some((outcome, model, logits));
             }
             interrupted = observe(&Epoch { epoch, train, validation, test, best: is_best }).is_break();
         }
         let (outcome, model, logits) = best.expect("at least one epoch was run");
-        Ok(LdsTrained { model, outcome: Outcome { epochs, interrupted, ..outcome }, logits })
+        Ok(TrainedSystem { model, outcome: Outcome { epochs, interrupted, ..outcome }, logits })
     }
 
     /// Trains new weights, and the probabilities of edges with them. Returns the last losses.
@@ -254,7 +229,7 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
     }
 
     /// Computes mean probabilities over sampled graphs, and returns the graphs.
-    fn predict(&mut self, epoch: usize) -> Vec<SampledGraph<T>> {
+    fn predict(&mut self, epoch: usize) -> Vec<SampledGraph<f32>> {
         self.gcn.draw_dropout(None);
         self.mean.clear();
         for (last, learned) in self.last.iter_mut().zip(&self.learned) {

@@ -64,7 +64,7 @@ impl LabelPropagation {
             serde_json::from_str(&entry).map_err(|_| refuse("its parameters are unreadable"))?;
         Hyperparameter::find("propagation_alpha")?.check(parameters.alpha.into())?;
         Hyperparameter::find("propagation_iterations")?.check(parameters.iterations.into())?;
-        let known = KnownLabels::restore("known", &mut checkpoint.lists, checkpoint.architecture.classes)?;
+        let known = KnownLabels::restore("known", &mut checkpoint.lists, checkpoint.architecture.classes, false)?;
         let known = known.ok_or_else(|| refuse("it has no known labels"))?;
         Ok(Self { architecture: checkpoint.architecture, parameters, known })
     }

@@ -34,7 +34,7 @@ pub enum Baseline {
     /// Gradient-boosted trees.
     Trees(Trees),
     /// A system.
-    System(SystemModel<f32>),
+    System(SystemModel),
 }
 
 /// Entry of the metadata of a model file: options of a system.
@@ -151,43 +151,4 @@ pub fn check_available(model: ModelKind) -> Result<()> {
         return Err(Error::Hyperparameter { name: "model", value: model.to_string(), reason: reason.into() });
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{DeviceChoice, Fitted, Resources, run_seeds};
-    use std::ops::ControlFlow;
-
-    #[test]
-    fn systems_refuse_gpus() {
-        let dataset = supergat_data::load("random-partition:classes=2,nodes=170,degree=4,homophily=0.9").unwrap();
-        let settings = Settings::general("glcn".parse().unwrap());
-        let resources = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(1) };
-        let error = run_seeds(&dataset, &settings, &[0], resources, |_| ControlFlow::Continue(())).unwrap_err();
-        assert_eq!(error.to_string(), "glcn runs on the CPU only: use parameter `device=cpu`, or another model");
-    }
-
-    /// A system reports every epoch, is stopped by its observer, and is read back with the same predictions.
-    #[test]
-    fn systems_are_observed_and_stored() {
-        let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
-        for model in ["glcn", "neuralsparse"] {
-            let settings = Settings::general(model.parse().unwrap()).with(|s| s.training.max_epochs = 12);
-            let stop = |event: crate::Observation<'_>| match event {
-                crate::Observation::Epoch(_, epoch) if epoch.epoch == 7 => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            };
-            let runs = run_seeds(&dataset, &settings, &[3], 2, stop).unwrap();
-            assert!(runs.interrupted && runs.runs[0].history.len() == 8);
-            let bytes = runs.model.checkpoint(HashMap::new(), HashMap::new()).to_bytes();
-            let read = Fitted::read(&mut Checkpoint::from_bytes(&bytes).unwrap()).unwrap();
-            assert_eq!(read.logits(&dataset).unwrap(), runs.logits);
-            let example = &dataset.examples[0];
-            assert_eq!(read.attention(0, example).unwrap(), runs.model.attention(0, example).unwrap());
-            for layer in read.attention(0, example).unwrap() {
-                assert_eq!(layer.coefficients.len(), layer.heads * example.graph.edges());
-            }
-        }
-    }
 }

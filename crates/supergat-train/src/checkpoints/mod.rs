@@ -39,7 +39,7 @@ const MOST_KEPT: usize = 64 << 20;
 /// // The first call is interrupted, the second one resumes.
 /// let train = |last: usize| {
 ///     let checkpoints = Checkpoints::in_folder(&folder, Interval::default());
-///     resume_seeds(&dataset, &settings, &[0, 1], 2, &checkpoints, |event| match event {
+///     resume_seeds(&dataset, &settings, &[0, 1], 2, Some(&checkpoints), |event| match event {
 ///         Observation::Epoch(_, epoch) if epoch.epoch == last => ControlFlow::Break(()),
 ///         _ => ControlFlow::Continue(()),
 ///     })

@@ -167,7 +167,7 @@ pub(super) mod tests {
 
     pub(in crate::measure) fn untrained(dataset: &Dataset) -> (Architecture, Vec<Vec<f32>>) {
         let architecture = Settings::general("gcn".parse().unwrap()).architecture(dataset);
-        let model = Fitted::Network(Model::new(architecture, 3).unwrap());
+        let model = Fitted::Network(Model::new(architecture, 3).unwrap(), None);
         (architecture, model.logits(dataset).unwrap())
     }
 

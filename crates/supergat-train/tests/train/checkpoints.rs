@@ -11,8 +11,8 @@ use supergat_core::{Features, TrainState};
 use supergat_data::Dataset;
 use supergat_train::checkpoints::FoundSeed;
 use supergat_train::{
-    Checkpoints, DeviceChoice, Interval, Observation, Resources, Runs, Saving, Settings, resume_seeds, resume_splits,
-    run_seeds, run_splits,
+    Checkpoints, DeviceChoice, Interval, Observation, Resources, Runs, Saving, Settings, resume_seeds, run_seeds,
+    run_splits,
 };
 
 const SEEDS: [u64; 3] = [4, 5, 9];
@@ -38,7 +38,7 @@ fn go_on(_: Observation<'_>) -> ControlFlow<()> {
 /// Trains all seeds one after another with checkpoints, and returns the number of epochs that were run.
 fn resume(checkpoints: &Checkpoints<'_>) -> (Runs, usize) {
     let epochs = AtomicUsize::new(0);
-    let runs = resume_seeds(&dataset(), &settings(), &SEEDS, 1, checkpoints, |event| {
+    let runs = resume_seeds(&dataset(), &settings(), &SEEDS, 1, Some(checkpoints), |event| {
         if let Observation::Epoch(..) = event {
             epochs.fetch_add(1, Ordering::Relaxed);
         }
@@ -138,7 +138,7 @@ fn an_interrupted_run_is_saved_and_resumed() {
             Observation::Epoch(s, e) if (s, e.epoch) == (seed, epoch) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         };
-        let runs = resume_seeds(&dataset(), &settings(), &SEEDS, 1, &checkpoints, stop).unwrap();
+        let runs = resume_seeds(&dataset(), &settings(), &SEEDS, 1, Some(&checkpoints), stop).unwrap();
         assert!(runs.interrupted);
         let found = checkpoints.found().unwrap();
         assert_eq!(found.last().map(|last| (last.seed, last.epochs)), Some((seed, epoch + 1)));
@@ -157,7 +157,7 @@ fn finished_seeds_are_saved_by_an_interruption() {
         Observation::Done(..) => ControlFlow::Break(()),
         Observation::Epoch(..) => ControlFlow::Continue(()),
     };
-    resume_seeds(&dataset(), &settings(), &SEEDS, 1, &checkpoints, stop).unwrap();
+    resume_seeds(&dataset(), &settings(), &SEEDS, 1, Some(&checkpoints), stop).unwrap();
     assert_eq!(checkpoints.found().unwrap().len(), 1);
     let (_, epochs) = resume(&checkpoints);
     assert_eq!(epochs, 2 * EPOCHS);
@@ -203,18 +203,18 @@ fn a_failed_write_keeps_the_previous_checkpoint() {
 fn splits_are_resumed() {
     let base = tempfile::tempdir().unwrap();
     let splits: Vec<Dataset> = (0..3).map(|seed| dataset().redrawn(seed).unwrap()).collect();
-    let whole = run_splits(&splits, &settings(), 5, 2, go_on).unwrap();
+    let whole = run_splits(&splits, &settings(), 5, 2, None, go_on).unwrap();
     let checkpoints = Checkpoints::in_folder(base.path(), Interval::default());
     let stop = |event: Observation<'_>| match event {
         Observation::Epoch(6, epoch) if epoch.epoch == 7 => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     };
-    assert!(resume_splits(&splits, &settings(), 5, 1, &checkpoints, stop).unwrap().interrupted);
-    let resumed = resume_splits(&splits, &settings(), 5, 2, &checkpoints, go_on).unwrap();
+    assert!(run_splits(&splits, &settings(), 5, 1, Some(&checkpoints), stop).unwrap().interrupted);
+    let resumed = run_splits(&splits, &settings(), 5, 2, Some(&checkpoints), go_on).unwrap();
     assert!(facts(&resumed) == facts(&whole));
     let mut swapped = splits;
     swapped.swap(0, 1);
-    let error = resume_splits(&swapped, &settings(), 5, 1, &checkpoints, go_on).unwrap_err().to_string();
+    let error = run_splits(&swapped, &settings(), 5, 1, Some(&checkpoints), go_on).unwrap_err().to_string();
     assert!(error.contains("the dataset or the order of its nodes has changed"), "{error}");
 }
 
@@ -228,7 +228,7 @@ fn rejects_checkpoints_of_other_runs_before_training() {
     let bytes = fs::read(&path).unwrap();
     let error = |dataset: &Dataset, settings: &Settings, resources: Resources| {
         let nothing = |event: Observation<'_>| panic!("{event:?}");
-        let error = resume_seeds(dataset, settings, &SEEDS, resources, &checkpoints, nothing).unwrap_err();
+        let error = resume_seeds(dataset, settings, &SEEDS, resources, Some(&checkpoints), nothing).unwrap_err();
         let message = error.to_string();
         assert!(message.starts_with("the training cannot be resumed: ") && message.contains("run/seed-"), "{message}");
         message

@@ -1,4 +1,4 @@
-//! Tests of whole trainings: checkpoints, and systems that train in rounds.
+//! Tests of whole trainings: checkpoints, and systems.
 
 mod checkpoints;
-mod rounds;
+mod systems;

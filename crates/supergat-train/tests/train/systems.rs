@@ -1,4 +1,4 @@
-//! GAM and LDS as models: trainings, files, estimates, and what they refuse.
+//! Systems as models: trainings, files, estimates, and what they refuse.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -16,6 +16,7 @@ fn dataset() -> Dataset {
 fn settings(model: &str) -> Settings {
     let general = Settings::general(model.parse().unwrap());
     match model {
+        "glcn" | "neuralsparse" => general.with(|s| s.training.max_epochs = 12),
         "lds" => general.with(|s| {
             s.training.max_epochs = 2;
             s.set("inner_steps", 40).unwrap();
@@ -33,11 +34,11 @@ fn trained(model: &str, seeds: &[u64], threads: usize) -> Runs {
     run_seeds(&dataset(), &settings(model), seeds, threads, |_| ControlFlow::Continue(())).unwrap()
 }
 
-const MODELS: [&str; 2] = ["gcn-gam", "lds"];
+const MODELS: [&str; 4] = ["glcn", "neuralsparse", "gcn-gam", "lds"];
 
 #[test]
 fn results_do_not_depend_on_threads_or_other_seeds() {
-    for model in MODELS {
+    for model in ["gcn-gam", "lds"] {
         let (both, alone) = (trained(model, &[4, 5], 2), trained(model, &[5], 3));
         assert_eq!(both.runs[1].history, alone.runs[0].history, "{model}");
         assert!(alone.runs[0].outcome.test.metric > 0.5, "{model}: {:?}", alone.runs[0].outcome);
@@ -54,7 +55,11 @@ fn models_are_saved_and_predict_the_same_bits() {
         let read = Fitted::read(&mut Checkpoint::from_bytes(&bytes).unwrap()).unwrap();
         assert_eq!(read.architecture().model.to_string(), model);
         assert_eq!(read.logits(&dataset).unwrap(), runs.logits, "{model}");
-        assert!(read.attention(0, &dataset.examples[0]).unwrap().is_empty(), "{model}");
+        let example = &dataset.examples[0];
+        let weights = read.attention(0, example).unwrap();
+        assert_eq!(weights, runs.model.attention(0, example).unwrap());
+        assert_eq!(weights.is_empty(), ["gcn-gam", "lds"].contains(&model), "{model}");
+        assert!(weights.iter().all(|layer| layer.coefficients.len() == layer.heads * example.graph.edges()));
         // A network can predict another graph, and the graphs of LDS belong to one.
         match (model, read.logits(&other)) {
             ("lds", Err(error)) => assert!(error.to_string().contains("this is another one"), "{error}"),
@@ -65,7 +70,7 @@ fn models_are_saved_and_predict_the_same_bits() {
 
 #[test]
 fn observers_see_every_epoch_and_stop_trainings() {
-    for (model, last) in [("gcn-gam", 34), ("lds", 0)] {
+    for (model, last) in [("glcn", 7), ("neuralsparse", 7), ("gcn-gam", 34), ("lds", 0)] {
         let runs = run_seeds(&dataset(), &settings(model), &[0], 1, |observation| match observation {
             Observation::Epoch(_, epoch) if epoch.epoch == last => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
