@@ -174,6 +174,12 @@ pub fn node_order(dataset: &Dataset) -> Option<String> {
     Some(format!("note: the engine computes with the nodes {order}"))
 }
 
+/// Quotes a word for shells, if needed.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-:=,+".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
 /// Writes an error to standard error as one line and returns its exit code.
 pub fn failed(error: &CliError) -> ExitCode {
     note(&format!("{RED}error:{RED:#} {}", one_line(&error.message)));
@@ -216,6 +222,12 @@ mod tests {
             "name it in parameter `missing_words`, or set parameter `standardise=false` or parameter `missing=zero`";
         assert_eq!(styled(message, false), "name it in --missing-words, or set --no-standardise or --missing zero");
         assert_eq!(in_options("column `missing` of parameter `a"), "column `missing` of parameter `a");
+    }
+
+    #[test]
+    fn quotes_words_for_shells() {
+        assert_eq!(quoted("runs/cora-mlp"), "runs/cora-mlp");
+        assert_eq!(quoted("my run's"), "'my run'\\''s'");
     }
 
     #[test]
