@@ -6,14 +6,12 @@ use crate::error::Result;
 use crate::members::Member;
 use crate::predictions::Predictions;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use supergat_data::Dataset;
 use supergat_numerics::metrics::Metric;
 use supergat_numerics::statistics::Summary;
 use supergat_train::measure::metric_summary;
 use supergat_train::{
-    ClassSummary, Corrector, DecisionOptions, Ensemble, Fitted, Observation, Runs, SeedMetrics, SeedRun, Settings,
-    class_summaries, measure, metric_of,
+    ClassSummary, Corrector, DecisionOptions, Ensemble, Fitted, Runs, SeedMetrics, SeedRun, class_summaries, metric_of,
 };
 
 /// A finished training: the best model, and what happened with every seed. See [`crate::ClassifierBuilder`] for an example.
@@ -149,45 +147,5 @@ impl Training {
     /// Returns sentences about useless models, such as those that predict one class for all nodes. The last one names what to try.
     pub fn warnings(&self) -> Vec<String> {
         supergat_train::measure::warnings(&self.metrics, self.classifier.class_names(), self.metric)
-    }
-}
-
-/// Metrics of the seeds that have finished.
-#[derive(Default)]
-pub(crate) struct Measured(Mutex<BTreeMap<u64, Result<SeedMetrics>>>);
-
-impl Measured {
-    /// Measures the model of a seed when it has finished.
-    pub(crate) fn see(
-        &self,
-        event: Observation<'_>,
-        dataset: &Dataset,
-        settings: &Settings,
-        options: &DecisionOptions,
-    ) {
-        if let Observation::Done(run, logits, _) = event {
-            let measured = measure(dataset, &settings.architecture(dataset), logits, options);
-            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            all.insert(run.seed, measured.map_err(Into::into));
-        }
-    }
-
-    /// Adds the model of a seed that was measured to the ensemble.
-    pub(crate) fn join(&self, run: &SeedRun, logits: &[Vec<f32>], seeds: &[u64], ensemble: &Mutex<Ensemble>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = seeds.iter().position(|seed| *seed == run.seed);
-        let (Some(place), Some(Ok(measured))) = (place, all.get(&run.seed)) else { return };
-        let mut ensemble = ensemble.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = ensemble.add(place, logits, &measured.decision) {
-            all.insert(run.seed, Err(error.into()));
-        }
-    }
-
-    /// Returns the metrics in the order of the runs. Equal seeds have equal metrics.
-    pub(crate) fn of(self, runs: &Runs) -> Result<Vec<SeedMetrics>> {
-        let all = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let all: BTreeMap<u64, SeedMetrics> =
-            all.into_iter().map(|(seed, measured)| Ok((seed, measured?))).collect::<Result<_>>()?;
-        Ok(runs.runs.iter().map(|run| all[&run.seed].clone()).collect())
     }
 }

@@ -14,7 +14,7 @@ use crate::run_folder::checkpoint::CheckpointFolder;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
-use supergat::{Choice, Classifier, Dataset, SeedRun, Training};
+use supergat::{Choice, Dataset, SeedRun, Training};
 use supergat_cluster::peers::Peers;
 use supergat_train::{Divided, Ensemble, Fitted, Observation, Runs, measure, metric_of};
 
@@ -35,7 +35,7 @@ pub fn run(
     processes::agree(&*peers, &file)?;
     let divided = Divided::read(&file, Arc::clone(&peers))?.weigh_classes(&choices.class_weight())?;
     let outline = divided.outline();
-    let choice = choices.choose(outline, Classifier::builder().resources(resources))?;
+    let choice = choices.builder(resources)?.choose(outline)?;
     let resolved = choices.resolve(&choice)?;
     let (settings, architecture) = (&resolved.settings, resolved.settings.architecture(outline));
     settings.training().check()?;
