@@ -11,7 +11,7 @@ use supergat_numerics::metrics::Metric;
 use supergat_numerics::statistics::Summary;
 use supergat_train::measure::metric_summary;
 use supergat_train::{
-    ClassSummary, Corrector, DecisionOptions, Ensemble, Fitted, Runs, SeedMetrics, SeedRun, class_summaries, metric_of,
+    ClassSummary, DecisionOptions, Ensemble, Fitted, Runs, SeedMetrics, SeedRun, class_summaries, metric_of,
 };
 
 /// A finished training: the best model, and what happened with every seed. See [`crate::ClassifierBuilder`] for an example.
@@ -42,19 +42,11 @@ impl Training {
     /// Builds the result of a training from its runs and their metrics. `dataset` is the one of the best run.
     pub fn of(dataset: &Dataset, choice: Choice, runs: Runs, metrics: Vec<SeedMetrics>) -> Result<Self> {
         let Choice { settings, recommendation, .. } = choice;
-        let (best, decision) = (&runs.runs[runs.best], metrics[runs.best].decision.clone());
-        let correction = best.correction.map(|correction| correction.method);
+        let decision = metrics[runs.best].decision.clone();
         let names = dataset.class_names.clone();
         let predictions = Predictions::new(runs.model.architecture(), names, runs.logits, &decision)?;
-        let classifier = Classifier::trained(
-            runs.model,
-            settings,
-            dataset,
-            best.seed,
-            best.outcome.best_epoch,
-            decision,
-            correction,
-        )?;
+        let best = Member::of(&runs.runs[runs.best], runs.model, decision, dataset)?;
+        let classifier = Classifier::trained(best, settings, dataset);
         let (runs, best, interrupted) = (runs.runs, runs.best, runs.interrupted);
         let metric = metric_of(dataset, &settings);
         Ok(Self { classifier, runs, metric, metrics, best, predictions, ensemble: None, recommendation, interrupted })
@@ -77,10 +69,7 @@ impl Training {
             let (architecture, names) = (self.classifier.architecture(), dataset.class_names.clone());
             let predictions = Predictions::new(architecture, names, logits, &metrics.decision)?;
             let member = |(run, metrics): (&SeedRun, &SeedMetrics)| {
-                let corrector =
-                    run.correction.map(|correction| Corrector::new(dataset, correction.method)).transpose()?;
-                let (model, best_epoch) = (models[&run.seed].clone(), Some(run.outcome.best_epoch));
-                Ok(Member::new(model, corrector, Some(run.seed), best_epoch, metrics.decision.clone()))
+                Ok(Member::of(run, models[&run.seed].clone(), metrics.decision.clone(), dataset)?)
             };
             self.classifier.members = self.runs.iter().zip(&self.metrics).map(member).collect::<Result<_>>()?;
             self.classifier.card.decision = metrics.decision.clone();
