@@ -113,12 +113,7 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Writes one JSON object and a line break to standard output.
 pub fn print_json(object: &impl Serialize) -> Result<()> {
-    print_json_text(&json(object))
-}
-
-/// Writes indented JSON and a line break to standard output.
-fn print_json_text(text: &str) -> Result<()> {
-    let text = in_options(text).split('\n').map(visible).collect::<Vec<_>>().join("\n");
+    let text = in_options(&json(object)).split('\n').map(visible).collect::<Vec<_>>().join("\n");
     to_stdout(|out| writeln!(out, "{text}"))
 }
 

@@ -64,7 +64,7 @@ pub fn run(
     let training = training.inspect_err(|error| report_checkpoint(&checkpoints, error, args.sweep.quiet))?;
 
     let best = if resolved.all_splits { (training.runs[training.best].seed - resolved.seed) as usize } else { 0 };
-    let (dataset, attention, seconds) = (&splits[best], attention.is_written, checkpoints.seconds());
+    let (dataset, attention, seconds) = (&splits[best], attention.rows > 0, checkpoints.seconds());
     let results = Results { args, resolved: &resolved, dataset, training: &training, attention, seconds };
     results.write(&folder, &checkpoints, &interrupt)
 }

@@ -35,8 +35,6 @@ pub fn run_folder(
 /// Decision whether attention.csv is written.
 #[derive(Debug)]
 pub struct AttentionTable {
-    /// Whether it is written.
-    pub is_written: bool,
     /// Number of rows; 0 if it is not written.
     pub rows: usize,
     /// Note, if the decision may be unexpected.
@@ -52,9 +50,8 @@ impl AttentionTable {
             (_, false) if rows > MAX_ROWS => Some(format!("it would have {rows} rows; --attention writes it")),
             _ => None,
         };
-        let is_written = rows > 0 && reason.is_none();
-        let note = reason.map(|reason| format!("note: attention.csv is not written, because {reason}"));
-        Self { is_written, rows: if is_written { rows } else { 0 }, note }
+        let rows = if reason.is_none() { rows } else { 0 };
+        Self { rows, note: reason.map(|reason| format!("note: attention.csv is not written, because {reason}")) }
     }
 }
 

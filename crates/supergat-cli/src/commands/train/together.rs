@@ -66,7 +66,7 @@ pub fn run(
     drop((divided, file));
     let Some(folder) = &folder else { return Ok(exit_code(runs.interrupted)) };
     let (dataset, training) = kept.training(&choices, choice, &resolved, runs)?;
-    let (dataset, training, attention) = (&dataset, &training, attention.is_written);
+    let (dataset, training, attention) = (&dataset, &training, attention.rows > 0);
     let results = Results { args: &args, resolved: &resolved, dataset, training, attention, seconds };
     results.write(folder, &checkpoints, &interrupt)
 }
