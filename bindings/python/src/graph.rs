@@ -195,11 +195,6 @@ impl Graph {
     }
 
     #[getter]
-    fn graphs(&self) -> usize {
-        self.dataset.examples.len()
-    }
-
-    #[getter]
     fn features(&self) -> usize {
         self.dataset.features()
     }
