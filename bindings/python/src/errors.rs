@@ -1,6 +1,8 @@
 //! Errors of the library as exceptions of Python.
 
-use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{
+    PyFileNotFoundError, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError,
+};
 use pyo3::prelude::*;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -9,10 +9,10 @@ use pyo3::types::PyDict;
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
-use supergat_core::{Example, Features, Labels};
-use supergat_train::GraphStatistics;
-use supergat_data::schema::Decision;
 use supergat::{CacheChoice, Dataset, FeatureChoice, LoadOptions, NodeOrderChoice, TableOptions};
+use supergat_core::{Example, Features, Labels};
+use supergat_data::schema::Decision;
+use supergat_train::GraphStatistics;
 
 /// Lists of training, validation and test nodes.
 type Split<'py> = [PyReadonlyArray1<'py, u32>; 3];
@@ -195,11 +195,6 @@ impl Graph {
     }
 
     #[getter]
-    fn graphs(&self) -> usize {
-        self.dataset.examples.len()
-    }
-
-    #[getter]
     fn features(&self) -> usize {
         self.dataset.features()
     }
@@ -238,7 +233,9 @@ impl Graph {
                 Labels::Single { of, .. } => {
                     all.extend(of.iter().map(|c| if *c == Labels::UNKNOWN { -1 } else { i64::from(*c) }));
                 }
-                Labels::Multi { .. } => return Err(PyValueError::new_err("a node may have several classes: use multi_labels()")),
+                Labels::Multi { .. } => {
+                    return Err(PyValueError::new_err("a node may have several classes: use multi_labels()"));
+                }
             }
         }
         Ok(all.into_pyarray(py))
@@ -289,7 +286,8 @@ impl Graph {
 
     /// Weights of the edges of [`Self::edges`]; empty if all are 1.
     fn edge_weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
-        let weights = |example: &Example<f32>| example.edges.as_ref().map_or(Vec::new(), |edges| edges.weights().to_vec());
+        let weights =
+            |example: &Example<f32>| example.edges.as_ref().map_or(Vec::new(), |edges| edges.weights().to_vec());
         let all: Vec<Vec<f32>> = self.dataset.examples.iter().map(weights).collect();
         let mut found = Vec::new();
         if all.iter().any(|weights| !weights.is_empty()) {
@@ -318,7 +316,8 @@ impl Graph {
         let dense = self.dataset.examples.iter().all(|example| matches!(&*example.features, Features::Dense { .. }));
         if dense {
             let values: Vec<f32> = self.dataset.examples.iter().flat_map(|e| e.features.values().to_vec()).collect();
-            found.set_item("dense", values.into_pyarray(py).reshape([self.dataset.nodes(), self.dataset.features()])?)?;
+            found
+                .set_item("dense", values.into_pyarray(py).reshape([self.dataset.nodes(), self.dataset.features()])?)?;
             return Ok(found);
         }
         let (mut offsets, mut columns, mut values) = (vec![0u64], Vec::new(), Vec::new());

@@ -2,27 +2,26 @@
 
 use crate::errors::{exception, guarded, in_keywords, internal};
 use crate::graph::Graph;
-use crate::options::{self, Weights, settings_of, value};
+use crate::options::{self, Weights, parsed, settings_of, value};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use supergat::hyperparameters::{HYPERPARAMETERS, Hyperparameter, Value};
-use supergat_train::Saving;
-use supergat_select::recommend::quick::QuickEvent;
-use supergat_studies::report::{EpochLine, Report, Run};
+use supergat::hyperparameters::{HYPERPARAMETERS, Hyperparameter};
 use supergat::{
     Calibrate, Checkpoints, Classifier, DeviceChoice, Epoch, Interval, Observation, Predictions, SeedMetrics, SeedRun,
     ThresholdRule,
 };
+use supergat_select::recommend::quick::QuickEvent;
+use supergat_studies::report::{EpochLine, Report, Run};
+use supergat_train::Saving;
 
 /// Time between two looks at signals and progress.
 const LOOK: Duration = Duration::from_millis(50);
@@ -44,17 +43,9 @@ pub fn model_names() -> Vec<String> {
 pub fn hyperparameters() -> PyResult<String> {
     let model = supergat::DEFAULT_MODEL;
     let row = |h: &Hyperparameter| {
-        let value = |default: Value| match default {
-            Value::Whole(value) => json!(value),
-            Value::Number(value) => json!(value),
-            Value::Switch(value) => json!(value),
-            Value::Choice(name) => json!(name),
-        };
-        let [default, paper] = [h.default_on_new_graphs(model), h.default(model)].map(value);
-        let meaning = h.meaning;
         json!({
-            "name": h.name, "group": h.group.heading(), "meaning": meaning, "range": h.range.to_string(),
-            "default": default, "paper": paper,
+            "name": h.name, "group": h.group.heading(), "meaning": h.meaning, "range": h.range.to_string(),
+            "default": h.default_on_new_graphs(model),
         })
     };
     Ok(json!(HYPERPARAMETERS.iter().map(row).collect::<Vec<_>>()).to_string())
@@ -114,6 +105,11 @@ pub fn interruptible<T: Send>(
         (None, Ok(result)) => Ok(result),
         (None, Err(panic)) => Err(internal(&*panic)),
     }
+}
+
+/// Returns `Break` once the work must stop.
+pub fn flow(stop: &AtomicBool) -> ControlFlow<()> {
+    if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// State of a comparison of models, for a progress line.
@@ -184,13 +180,10 @@ pub fn train<'py>(
     ensemble: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let device: DeviceChoice = device.parse().map_err(|reason| PyValueError::new_err(format!("device: {reason}")))?;
-    let every: Interval =
-        checkpoint_every.parse().map_err(|reason| PyValueError::new_err(format!("checkpoint_every: {reason}")))?;
-    let named = |name: &str, reason: String| PyValueError::new_err(format!("{name}: {reason}"));
-    let calibrate: Calibrate = calibrate.parse().map_err(|reason| named("calibrate", reason))?;
-    let threshold: Option<ThresholdRule> =
-        threshold.map(str::parse).transpose().map_err(|reason| named("threshold", reason))?;
+    let (device, every): (DeviceChoice, Interval) =
+        (parsed("device", device)?, parsed("checkpoint_every", checkpoint_every)?);
+    let calibrate: Calibrate = parsed("calibrate", calibrate)?;
+    let threshold: Option<ThresholdRule> = threshold.map(|rule| parsed("threshold", rule)).transpose()?;
     let (select, class_weight) = (options::select(select)?, options::class_weight(class_weight)?);
     let not_saved = Mutex::new(None);
     let report = |saving: Saving<'_>| {
@@ -210,7 +203,7 @@ pub fn train<'py>(
                 done.fetch_add(1, Ordering::Relaxed);
             }
         }
-        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        flow(&stop)
     };
     let mut given = Vec::new();
     for (name, found) in values.into_iter().flatten() {
@@ -231,7 +224,7 @@ pub fn train<'py>(
         let mut builder = Classifier::builder().seeds(seeds).device(device).tf32(tf32).observe(observe);
         builder = builder.observe_choice(|event| {
             comparing.see(event);
-            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            flow(&stop)
         });
         if let Some(seconds) = choose_seconds {
             builder = builder.choose_seconds(seconds);
@@ -288,7 +281,8 @@ pub fn train<'py>(
     found.set_item("ensemble", mean)?;
     found.set_item("metric", training.metric.name())?;
     found.set_item("metrics", json!(training.metrics.iter().map(metrics_of).collect::<Vec<_>>()).to_string())?;
-    found.set_item("ensemble_metrics", training.ensemble.as_ref().map(|(_, metrics)| metrics_of(metrics).to_string()))?;
+    found
+        .set_item("ensemble_metrics", training.ensemble.as_ref().map(|(_, metrics)| metrics_of(metrics).to_string()))?;
     found.set_item("warnings", training.warnings().iter().map(|warning| in_keywords(warning)).collect::<Vec<_>>())?;
     found.set_item("model", Model { classifier: Arc::new(training.classifier) })?;
     Ok(found)
@@ -308,9 +302,8 @@ fn run_of<'py>(py: Python<'py>, run: &SeedRun) -> PyResult<Bound<'py, PyDict>> {
     found.set_item("seed", run.seed)?;
     found.set_item("epochs", run.outcome.epochs)?;
     found.set_item("best_epoch", run.outcome.best_epoch)?;
-    found.set_item("validation", (run.outcome.validation.loss, run.outcome.validation.metric))?;
-    found.set_item("test", (run.outcome.test.loss, run.outcome.test.metric))?;
-    found.set_item("interrupted", run.outcome.interrupted)?;
+    found.set_item("validation", run.outcome.validation.metric)?;
+    found.set_item("test", run.outcome.test.metric)?;
     found.set_item("seconds", run.seconds)?;
     let curves: [(&str, fn(&Epoch) -> f64); 7] = [
         ("label_loss", |e| e.train.label),
@@ -375,22 +368,17 @@ impl Model {
                 json!({ "nodes": nodes, "loss": score.loss, "metric": score.metric, "metrics": split.metrics })
             })
         };
-        let splits = json!({ "train": score(found.train), "validation": score(found.validation), "test": score(found.test) });
+        let splits =
+            json!({ "train": score(found.train), "validation": score(found.validation), "test": score(found.test) });
         Ok(splits.to_string())
     }
 
-    /// Attention on all edges of a graph, or on those of one node: arrays of equal length.
-    #[pyo3(signature = (graph, part=0, node=None))]
-    fn attention<'py>(
-        &self,
-        py: Python<'py>,
-        graph: &Graph,
-        part: usize,
-        node: Option<usize>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    /// Attention on all edges of the first graph, or on those of one of its nodes: arrays of equal length.
+    #[pyo3(signature = (graph, node=None))]
+    fn attention<'py>(&self, py: Python<'py>, graph: &Graph, node: Option<usize>) -> PyResult<Bound<'py, PyDict>> {
         let edges = guarded(py, || {
-            let attention = self.classifier.attention(&graph.dataset, part)?;
-            let count = graph.dataset.examples[part].graph.nodes();
+            let attention = self.classifier.attention(&graph.dataset, 0)?;
+            let count = graph.dataset.examples[0].graph.nodes();
             match node {
                 Some(found) if found >= count => Err(supergat::Error::OutOfRange { what: "node", found, count }),
                 Some(node) => Ok(attention.of(node)),

@@ -3,8 +3,15 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
+use std::fmt::Display;
+use std::str::FromStr;
 use supergat::hyperparameters::{Hyperparameter, Value};
 use supergat::{ClassWeight, Select, Settings};
+
+/// Parses an option. Errors name it.
+pub fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> PyResult<T> {
+    text.parse().map_err(|reason| PyValueError::new_err(format!("{name}: {reason}")))
+}
 
 /// Converts a value of a hyperparameter.
 pub fn value(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
@@ -33,9 +40,7 @@ pub enum Weights {
 pub fn class_weight(weights: Option<Weights>) -> PyResult<ClassWeight> {
     match weights {
         None => Ok(ClassWeight::None),
-        Some(Weights::Word(word)) => {
-            word.parse().map_err(|reason| PyValueError::new_err(format!("class_weight: {reason}")))
-        }
+        Some(Weights::Word(word)) => parsed("class_weight", &word),
         Some(Weights::Pairs(pairs)) => Ok(ClassWeight::Given(pairs)),
     }
 }
@@ -43,7 +48,7 @@ pub fn class_weight(weights: Option<Weights>) -> PyResult<ClassWeight> {
 /// Parses the score that selects. Without a choice, accuracy or micro-F1 does.
 pub fn select(name: Option<&str>) -> PyResult<Option<Select>> {
     let name = name.filter(|name| !["accuracy", "micro-f1"].contains(name));
-    name.map(str::parse).transpose().map_err(|reason: String| PyValueError::new_err(format!("select: {reason}")))
+    name.map(|name| parsed("select", name)).transpose()
 }
 
 /// Converts settings to JSON, with names of keywords and the positive class by name.

@@ -2,15 +2,15 @@
 
 use crate::errors::{exception, guarded};
 use crate::graph::Graph;
-use crate::model::Comparing;
-use crate::options::{self, Weights, settings_of, value};
+use crate::model::{Comparing, flow, interruptible};
+use crate::options::{self, Weights, parsed, settings_of, value};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
-use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use supergat::Classifier;
 use supergat_data::{SplitChoice, registry};
 use supergat_select::compare::{ComparedRun, Sample};
 use supergat_select::recommend::Family;
@@ -18,7 +18,6 @@ use supergat_select::recommend::quick::{QuickEvent, QuickQuestion, recommend};
 use supergat_select::recommend::thorough::{self, Limit, ThoroughAnswer, ThoroughEvent, ThoroughQuestion};
 use supergat_select::sweep::ResultsFile;
 use supergat_select::tune::{Budget, FINALISTS, Space, TuneEvent, Tuning};
-use supergat::{Classifier, DeviceChoice};
 use supergat_train::Resources;
 
 /// Recommends a model for a graph: compares families with their default settings within some seconds.
@@ -42,10 +41,10 @@ pub fn recommend_within_seconds(
     let (stop, comparing) = (AtomicBool::new(false), Comparing::default());
     let observe = |event: QuickEvent<'_>| {
         comparing.see(event);
-        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        flow(&stop)
     };
     let tell = |py: Python<'_>| comparing.tell(py, progress.as_ref()).map(drop);
-    let found = crate::model::interruptible(py, &stop, &tell, || recommend(&dataset, &question, resources, observe))?;
+    let found = interruptible(py, &stop, &tell, || recommend(&dataset, &question, resources, observe))?;
     let answer = found.map_err(PyValueError::new_err)?;
     let mut result = json!(answer);
     for (place, found) in answer.measured.iter().flat_map(|measured| measured.families.iter().enumerate()) {
@@ -56,8 +55,7 @@ pub fn recommend_within_seconds(
 
 /// Returns the resources of runs, if the device can be used.
 fn resources(threads: usize, device: &str, tf32: bool) -> PyResult<Resources> {
-    let device: DeviceChoice = device.parse().map_err(|reason| PyValueError::new_err(format!("device: {reason}")))?;
-    let resources = Resources { device, tf32, ..threads.into() };
+    let resources = Resources { device: parsed("device", device)?, tf32, ..threads.into() };
     resources.check().map_err(|error| exception(error.into()))?;
     Ok(resources)
 }
@@ -91,11 +89,8 @@ pub fn recommend_within_minutes(
     let folder = tempfile::tempdir()?;
     let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).map_err(|error| failed(&error))?;
     let stop = AtomicBool::new(false);
-    let observe = |_: ThoroughEvent<'_>| match stop.load(Ordering::Relaxed) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
-    };
-    let found = crate::model::interruptible(py, &stop, &|_| Ok(()), || {
+    let observe = |_: ThoroughEvent<'_>| flow(&stop);
+    let found = interruptible(py, &stop, &|_| Ok(()), || {
         let mut plan = thorough::plan(&dataset, &question, resources, limit)?;
         thorough::run(&dataset, &mut plan, &mut results, resources, Some(limit), |_| Ok(()), observe)?;
         Ok::<_, thorough::ThoroughError>((ThoroughAnswer::new(&plan, &results), plan))
@@ -120,7 +115,12 @@ pub fn recommend_within_minutes(
 
 /// Compares two lists of test metrics, paired by seed.
 #[pyfunction]
-pub fn compare(a: (String, Vec<(u64, f64)>), b: (String, Vec<(u64, f64)>), dataset: &str, metric: &str) -> PyResult<String> {
+pub fn compare(
+    a: (String, Vec<(u64, f64)>),
+    b: (String, Vec<(u64, f64)>),
+    dataset: &str,
+    metric: &str,
+) -> PyResult<String> {
     let sample = |(name, runs): (String, Vec<(u64, f64)>)| Sample {
         name,
         dataset: dataset.to_owned(),
@@ -184,7 +184,7 @@ pub fn tune(
     let (stop, comparing) = (AtomicBool::new(false), Comparing::default());
     let mut builder = Classifier::builder().model(model).resources(resources).observe_choice(|event| {
         comparing.see(event);
-        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        flow(&stop)
     });
     if let Some(seconds) = choose_seconds {
         builder = builder.choose_seconds(seconds);
@@ -200,7 +200,7 @@ pub fn tune(
         builder = builder.set(&name, value(&name, &found)?);
     }
     let tell = |py: Python<'_>| comparing.tell(py, progress.as_ref()).map(drop);
-    let choice = crate::model::interruptible(py, &stop, &tell, || builder.choose(&graph.dataset))?;
+    let choice = interruptible(py, &stop, &tell, || builder.choose(&graph.dataset))?;
     comparing.end();
     if stop.load(Ordering::Relaxed) {
         return Err(exception(supergat::Error::Interrupted));
@@ -223,11 +223,8 @@ pub fn tune(
         resources,
     };
     let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).map_err(|error| failed(&error))?;
-    let observe = |_: TuneEvent<'_>| match stop.load(Ordering::Relaxed) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
-    };
-    let tuned = crate::model::interruptible(py, &stop, &|_| Ok(()), || {
+    let observe = |_: TuneEvent<'_>| flow(&stop);
+    let tuned = interruptible(py, &stop, &|_| Ok(()), || {
         supergat_select::tune::tune(&tuning, &mut results, observe).map_err(|error| error.to_string())
     })?;
     let tuned = tuned.map_err(|error| failed(&error))?;

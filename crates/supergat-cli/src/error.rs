@@ -2,9 +2,15 @@
 
 use std::fmt::Display;
 use std::path::Path;
+use std::process::ExitCode;
 
 /// Exit code after an interruption; shells use it for a command that is ended by SIGINT.
 pub const INTERRUPTED: u8 = 130;
+
+/// Returns the exit code of a command that did its work, or was interrupted and wrote what there is.
+pub fn exit_code(interrupted: bool) -> ExitCode {
+    if interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS }
+}
 
 /// Error message and exit code of a failed command.
 #[derive(Debug)]

@@ -113,12 +113,7 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Writes one JSON object and a line break to standard output.
 pub fn print_json(object: &impl Serialize) -> Result<()> {
-    print_json_text(&json(object))
-}
-
-/// Writes indented JSON and a line break to standard output.
-fn print_json_text(text: &str) -> Result<()> {
-    let text = in_options(text).split('\n').map(visible).collect::<Vec<_>>().join("\n");
+    let text = in_options(&json(object)).split('\n').map(visible).collect::<Vec<_>>().join("\n");
     to_stdout(|out| writeln!(out, "{text}"))
 }
 
@@ -174,6 +169,12 @@ pub fn node_order(dataset: &Dataset) -> Option<String> {
     Some(format!("note: the engine computes with the nodes {order}"))
 }
 
+/// Quotes a word for shells, if needed.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-:=,+".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
 /// Writes an error to standard error as one line and returns its exit code.
 pub fn failed(error: &CliError) -> ExitCode {
     note(&format!("{RED}error:{RED:#} {}", one_line(&error.message)));
@@ -216,6 +217,12 @@ mod tests {
             "name it in parameter `missing_words`, or set parameter `standardise=false` or parameter `missing=zero`";
         assert_eq!(styled(message, false), "name it in --missing-words, or set --no-standardise or --missing zero");
         assert_eq!(in_options("column `missing` of parameter `a"), "column `missing` of parameter `a");
+    }
+
+    #[test]
+    fn quotes_words_for_shells() {
+        assert_eq!(quoted("runs/cora-mlp"), "runs/cora-mlp");
+        assert_eq!(quoted("my run's"), "'my run'\\''s'");
     }
 
     #[test]

@@ -1,27 +1,21 @@
-//! Training: the builder of a [`Classifier`].
+//! Options of a training: the builder of a [`Classifier`].
 
-use crate::choice::{self, Choice, ChoiceObserver, Comparison};
+use crate::choice::Choice;
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::training::{Measured, Training};
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZero;
 use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
-use supergat_core::hyperparameters::{Hyperparameter, Value};
+use supergat_core::hyperparameters::Value;
 use supergat_core::{Activation, Norm, Residual, Select};
-use supergat_data::{ClassWeight, Dataset};
-use supergat_numerics::metrics::{POSITIVE, ThresholdRule};
+use supergat_data::ClassWeight;
+use supergat_numerics::metrics::ThresholdRule;
 use supergat_select::recommend::quick::QuickEvent;
-use supergat_train::{
-    Calibrate, Checkpoints, DecisionOptions, DeviceChoice, Ensemble, Fitted, Observation, Resources, Settings,
-    resume_seeds, run_splits,
-};
+use supergat_train::{Calibrate, Checkpoints, DecisionOptions, DeviceChoice, Observation, Resources, Settings};
 
 type Observer<'a> = Box<dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a>;
+type ChoiceObserver<'a> = Box<dyn Fn(QuickEvent<'_>) -> ControlFlow<()> + Sync + 'a>;
 
 /// Builder that trains a [`Classifier`], made by [`Classifier::builder`].
 ///
@@ -39,22 +33,22 @@ type Observer<'a> = Box<dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a>;
 /// ```
 #[must_use = "call fit or train"]
 pub struct ClassifierBuilder<'a> {
-    model: Option<Result<Model>>,
-    preset: Option<String>,
-    choose_seconds: Option<f64>,
-    choice_observer: Option<Box<ChoiceObserver<'a>>>,
-    settings: Option<Settings>,
-    choice: Option<Choice>,
-    values: Vec<(String, Value)>,
-    seeds: Vec<u64>,
-    resources: Resources,
-    decision: DecisionOptions,
-    ensemble: bool,
-    select: Option<Select>,
-    class_weight: Option<ClassWeight>,
-    positive: Option<String>,
-    checkpoints: Option<&'a Checkpoints<'a>>,
-    observer: Option<Observer<'a>>,
+    pub(crate) model: Option<Result<Model>>,
+    pub(crate) preset: Option<String>,
+    pub(crate) choose_seconds: Option<f64>,
+    pub(crate) choice_observer: Option<ChoiceObserver<'a>>,
+    pub(crate) settings: Option<Settings>,
+    pub(crate) choice: Option<Choice>,
+    pub(crate) values: Vec<(String, Value)>,
+    pub(crate) seeds: Vec<u64>,
+    pub(crate) resources: Resources,
+    pub(crate) decision: DecisionOptions,
+    pub(crate) ensemble: bool,
+    pub(crate) select: Option<Select>,
+    pub(crate) class_weight: Option<ClassWeight>,
+    pub(crate) positive: Option<String>,
+    pub(crate) checkpoints: Option<&'a Checkpoints<'a>>,
+    pub(crate) observer: Option<Observer<'a>>,
 }
 
 impl fmt::Debug for ClassifierBuilder<'_> {
@@ -406,154 +400,5 @@ impl<'a> ClassifierBuilder<'a> {
     pub fn observe(mut self, observer: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a) -> Self {
         self.observer = Some(Box::new(observer));
         self
-    }
-
-    /// Returns the settings that [`Self::train`] would use, and where they come from.
-    pub fn choose(&self, dataset: &Dataset) -> Result<Choice> {
-        if let Some(choice) = &self.choice {
-            return Ok(choice.clone());
-        }
-        for (name, value) in &self.values {
-            Hyperparameter::find(name)?.check(*value)?;
-        }
-        let model = match &self.model {
-            None => None,
-            Some(Ok(model)) => Some(*model),
-            Some(Err(Error::UnknownModel { name, known })) => {
-                return Err(Error::UnknownModel { name: name.clone(), known: known.clone() });
-            }
-            Some(Err(_)) => unreachable!("parsing a name fails in one way"),
-        };
-        let mut choice = match self.settings {
-            Some(_) if model.is_some() || self.preset.is_some() => return Err(Error::ModelAndSettings),
-            Some(mut settings) => {
-                let unused = choice::apply(&mut settings, &self.values)?;
-                Choice { settings, published: false, recommendation: None, unused }
-            }
-            None => self.compare(dataset, model)?,
-        };
-        if self.select.is_some() || self.settings.is_none() {
-            choice.settings.select = self.select;
-        }
-        if let Some(name) = &self.positive {
-            choice.settings.positive = positive_class(dataset, name)?;
-        }
-        Ok(choice)
-    }
-
-    /// Chooses a model, unless one is given, and its settings.
-    fn compare(&self, dataset: &Dataset, model: Option<Model>) -> Result<Choice> {
-        let comparison = Comparison {
-            select: self.select,
-            seconds: self.choose_seconds,
-            resources: self.resources,
-            observer: self.choice_observer.as_deref(),
-        };
-        choice::choose(dataset, model, self.preset.as_deref(), &self.values, comparison)
-    }
-
-    /// Returns the dataset with the weights of the classes, if they were given.
-    fn weighed<'d>(&self, dataset: &'d Dataset) -> Result<Cow<'d, Dataset>> {
-        let Some(weight) = &self.class_weight else { return Ok(Cow::Borrowed(dataset)) };
-        // Graph and features are shared.
-        let mut weighed = dataset.clone();
-        weighed.weigh_classes(weight)?;
-        Ok(Cow::Owned(weighed))
-    }
-
-    /// Trains once per seed and returns the best model together with the result of every seed.
-    pub fn train(self, dataset: &Dataset) -> Result<Training> {
-        if self.seeds.is_empty() {
-            return Err(Error::NoSeeds);
-        }
-        let choice = self.choose(dataset)?;
-        let settings = &choice.settings;
-        let decision = DecisionOptions { positive: settings.positive, ..self.decision };
-        let weighed = self.weighed(dataset)?;
-        let dataset = &*weighed;
-        let measured = Measured::default();
-        let ensemble = self.ensemble.then(|| Mutex::new(Ensemble::new(settings.architecture(dataset))));
-        let models: Mutex<BTreeMap<u64, Fitted>> = Mutex::default();
-        let observe = |event: Observation<'_>| {
-            measured.see(event, dataset, settings, &decision);
-            if let (Observation::Done(run, logits, model), Some(ensemble)) = (event, &ensemble) {
-                measured.join(run, logits, &self.seeds, ensemble);
-                models.lock().unwrap_or_else(PoisonError::into_inner).insert(run.seed, model.clone());
-            }
-            self.notify(event)
-        };
-        let runs = resume_seeds(dataset, settings, &self.seeds, self.resources, self.checkpoints, observe)?;
-        let metrics = measured.of(&runs)?;
-        let training = Training::of(dataset, choice, runs, metrics)?;
-        match ensemble.map(|ensemble| ensemble.into_inner().unwrap_or_else(PoisonError::into_inner)) {
-            Some(ensemble) => {
-                let models = models.into_inner().unwrap_or_else(PoisonError::into_inner);
-                training.with_ensemble(dataset, ensemble, &models, &decision)
-            }
-            None => Ok(training),
-        }
-    }
-
-    /// Trains once per split of one graph and keeps the model with the best validation metric. Split k is trained with
-    /// the first seed plus k; model and settings are chosen for the first split.
-    ///
-    /// [`crate::load_splits`] loads all splits of a dataset.
-    ///
-    /// ```
-    /// use supergat::Classifier;
-    /// let graph = supergat::load("random-partition:classes=3,nodes=180,degree=8,homophily=0.9")?;
-    /// let splits: Vec<_> = (0..3).filter_map(|seed| graph.redrawn(seed)).collect();
-    /// let training = Classifier::builder().model("gat-go").hidden(4).max_epochs(30).train_splits(&splits)?;
-    /// assert_eq!(training.test().values.len(), 3);
-    /// # Ok::<(), supergat::Error>(())
-    /// ```
-    pub fn train_splits(self, splits: &[Dataset]) -> Result<Training> {
-        let (Some(&first_seed), Some(first)) = (self.seeds.first(), splits.first()) else {
-            return Err(Error::NoSeeds);
-        };
-        let choice = self.choose(first)?;
-        let decision = DecisionOptions { positive: choice.settings.positive, ..self.decision };
-        let weighed: Option<Vec<Dataset>> = match &self.class_weight {
-            Some(_) => {
-                Some(splits.iter().map(|split| self.weighed(split).map(Cow::into_owned)).collect::<Result<_>>()?)
-            }
-            None => None,
-        };
-        let splits = weighed.as_deref().unwrap_or(splits);
-        let measured = Measured::default();
-        let observe = |event: Observation<'_>| {
-            if let Observation::Done(run, ..) = event {
-                let split = &splits[(run.seed - first_seed) as usize];
-                measured.see(event, split, &choice.settings, &decision);
-            }
-            self.notify(event)
-        };
-        let runs = run_splits(splits, &choice.settings, first_seed, self.resources, self.checkpoints, observe)?;
-        let best = runs.runs[runs.best].seed - first_seed;
-        let metrics = measured.of(&runs)?;
-        Training::of(&splits[best as usize], choice, runs, metrics)
-    }
-
-    fn notify(&self, event: Observation<'_>) -> ControlFlow<()> {
-        self.observer.as_ref().map_or(ControlFlow::Continue(()), |observer| observer(event))
-    }
-
-    /// Trains once per seed and returns the best model.
-    pub fn fit(self, dataset: &Dataset) -> Result<Classifier> {
-        Ok(self.train(dataset)?.classifier)
-    }
-}
-
-/// Returns the index of the positive class of this name; `None` if it is the one that is positive without a choice.
-fn positive_class(dataset: &Dataset, name: &str) -> Result<Option<usize>> {
-    let found = dataset.class_names.iter().position(|class| class == name);
-    match found.filter(|_| dataset.classes() == 2 && !dataset.is_multi_label()) {
-        Some(class) => Ok((class != POSITIVE).then_some(class)),
-        None => Err(Error::PositiveClass {
-            data: dataset.name.clone(),
-            name: name.to_owned(),
-            classes: dataset.class_names.clone(),
-            multi_label: dataset.is_multi_label(),
-        }),
     }
 }

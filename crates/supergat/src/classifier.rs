@@ -103,17 +103,8 @@ pub struct Evaluation {
 }
 
 impl Classifier {
-    pub(crate) fn trained(
-        model: Fitted,
-        settings: Settings,
-        dataset: &Dataset,
-        seed: u64,
-        best_epoch: usize,
-        decision: Decision,
-        correction: Option<CorrectAndSmooth>,
-    ) -> Result<Self> {
-        let corrector = correction.map(|method| Corrector::new(dataset, method)).transpose()?;
-        let member = Member::new(model, corrector, Some(seed), Some(best_epoch), decision.clone());
+    /// Returns the classifier of one member that was trained on a dataset.
+    pub(crate) fn trained(member: Member, settings: Settings, dataset: &Dataset) -> Self {
         let card = Card {
             dataset: dataset.name.clone(),
             origin: dataset.origin.clone(),
@@ -121,13 +112,13 @@ impl Classifier {
             columns: dataset.schema.clone(),
             link_columns: dataset.link_schema.clone(),
             settings: Some(settings),
-            seed: Some(seed),
-            best_epoch: Some(best_epoch),
-            decision,
+            seed: member.seed,
+            best_epoch: member.best_epoch,
+            decision: member.decision.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let nodes = |example: &Example<f32>| [&example.train, &example.validation, &example.test].map(Clone::clone);
-        Ok(Self { members: vec![member], card, splits: dataset.examples.iter().map(nodes).collect() })
+        Self { members: vec![member], card, splits: dataset.examples.iter().map(nodes).collect() }
     }
 
     /// Record of how the model was made.

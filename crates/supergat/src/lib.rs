@@ -27,17 +27,19 @@
 mod attention;
 mod builder;
 mod choice;
+mod choose;
 mod classifier;
 mod error;
 mod members;
 mod model;
 mod predictions;
 mod saved;
+mod train;
 mod training;
 
 pub use attention::{Attention, EdgeAttention};
 pub use builder::ClassifierBuilder;
-pub use choice::{Choice, compares_models};
+pub use choice::Choice;
 pub use classifier::{Card, Classifier, Evaluation, SplitScore};
 pub use error::{Error, Result};
 pub use model::{DEFAULT_MODEL, Model};

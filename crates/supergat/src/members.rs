@@ -6,7 +6,7 @@ use supergat_cluster::peers::Alone;
 use supergat_core::{Architecture, EdgeValues, Error, Example, Result};
 use supergat_data::Dataset;
 use supergat_train::gpu::GpuNetwork;
-use supergat_train::{Corrector, Decision, DeviceChoice, Divided, Ensemble, Fitted};
+use supergat_train::{Corrector, Decision, DeviceChoice, Divided, Ensemble, Fitted, SeedRun};
 
 /// A trained model with the steps after it.
 #[derive(Debug)]
@@ -33,6 +33,12 @@ impl Member {
         decision: Decision,
     ) -> Self {
         Self { model, gpu: None, corrector, seed, best_epoch, decision }
+    }
+
+    /// Returns the member of a run on a dataset: its model with the steps after it.
+    pub fn of(run: &SeedRun, model: Fitted, decision: Decision, dataset: &Dataset) -> Result<Self> {
+        let corrector = run.correction.map(|correction| Corrector::new(dataset, correction.method)).transpose()?;
+        Ok(Self::new(model, corrector, Some(run.seed), Some(run.outcome.best_epoch), decision))
     }
 
     /// Chooses the device of the model.

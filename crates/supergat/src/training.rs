@@ -6,14 +6,12 @@ use crate::error::Result;
 use crate::members::Member;
 use crate::predictions::Predictions;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use supergat_data::Dataset;
 use supergat_numerics::metrics::Metric;
 use supergat_numerics::statistics::Summary;
 use supergat_train::measure::metric_summary;
 use supergat_train::{
-    ClassSummary, Corrector, DecisionOptions, Ensemble, Fitted, Observation, Runs, SeedMetrics, SeedRun, Settings,
-    class_summaries, measure, metric_of,
+    ClassSummary, DecisionOptions, Ensemble, Fitted, Runs, SeedMetrics, SeedRun, class_summaries, metric_of,
 };
 
 /// A finished training: the best model, and what happened with every seed. See [`crate::ClassifierBuilder`] for an example.
@@ -44,19 +42,11 @@ impl Training {
     /// Builds the result of a training from its runs and their metrics. `dataset` is the one of the best run.
     pub fn of(dataset: &Dataset, choice: Choice, runs: Runs, metrics: Vec<SeedMetrics>) -> Result<Self> {
         let Choice { settings, recommendation, .. } = choice;
-        let (best, decision) = (&runs.runs[runs.best], metrics[runs.best].decision.clone());
-        let correction = best.correction.map(|correction| correction.method);
+        let decision = metrics[runs.best].decision.clone();
         let names = dataset.class_names.clone();
         let predictions = Predictions::new(runs.model.architecture(), names, runs.logits, &decision)?;
-        let classifier = Classifier::trained(
-            runs.model,
-            settings,
-            dataset,
-            best.seed,
-            best.outcome.best_epoch,
-            decision,
-            correction,
-        )?;
+        let best = Member::of(&runs.runs[runs.best], runs.model, decision, dataset)?;
+        let classifier = Classifier::trained(best, settings, dataset);
         let (runs, best, interrupted) = (runs.runs, runs.best, runs.interrupted);
         let metric = metric_of(dataset, &settings);
         Ok(Self { classifier, runs, metric, metrics, best, predictions, ensemble: None, recommendation, interrupted })
@@ -79,10 +69,7 @@ impl Training {
             let (architecture, names) = (self.classifier.architecture(), dataset.class_names.clone());
             let predictions = Predictions::new(architecture, names, logits, &metrics.decision)?;
             let member = |(run, metrics): (&SeedRun, &SeedMetrics)| {
-                let corrector =
-                    run.correction.map(|correction| Corrector::new(dataset, correction.method)).transpose()?;
-                let (model, best_epoch) = (models[&run.seed].clone(), Some(run.outcome.best_epoch));
-                Ok(Member::new(model, corrector, Some(run.seed), best_epoch, metrics.decision.clone()))
+                Ok(Member::of(run, models[&run.seed].clone(), metrics.decision.clone(), dataset)?)
             };
             self.classifier.members = self.runs.iter().zip(&self.metrics).map(member).collect::<Result<_>>()?;
             self.classifier.card.decision = metrics.decision.clone();
@@ -149,45 +136,5 @@ impl Training {
     /// Returns sentences about useless models, such as those that predict one class for all nodes. The last one names what to try.
     pub fn warnings(&self) -> Vec<String> {
         supergat_train::measure::warnings(&self.metrics, self.classifier.class_names(), self.metric)
-    }
-}
-
-/// Metrics of the seeds that have finished.
-#[derive(Default)]
-pub(crate) struct Measured(Mutex<BTreeMap<u64, Result<SeedMetrics>>>);
-
-impl Measured {
-    /// Measures the model of a seed when it has finished.
-    pub(crate) fn see(
-        &self,
-        event: Observation<'_>,
-        dataset: &Dataset,
-        settings: &Settings,
-        options: &DecisionOptions,
-    ) {
-        if let Observation::Done(run, logits, _) = event {
-            let measured = measure(dataset, &settings.architecture(dataset), logits, options);
-            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            all.insert(run.seed, measured.map_err(Into::into));
-        }
-    }
-
-    /// Adds the model of a seed that was measured to the ensemble.
-    pub(crate) fn join(&self, run: &SeedRun, logits: &[Vec<f32>], seeds: &[u64], ensemble: &Mutex<Ensemble>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = seeds.iter().position(|seed| *seed == run.seed);
-        let (Some(place), Some(Ok(measured))) = (place, all.get(&run.seed)) else { return };
-        let mut ensemble = ensemble.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = ensemble.add(place, logits, &measured.decision) {
-            all.insert(run.seed, Err(error.into()));
-        }
-    }
-
-    /// Returns the metrics in the order of the runs. Equal seeds have equal metrics.
-    pub(crate) fn of(self, runs: &Runs) -> Result<Vec<SeedMetrics>> {
-        let all = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let all: BTreeMap<u64, SeedMetrics> =
-            all.into_iter().map(|(seed, measured)| Ok((seed, measured?))).collect::<Result<_>>()?;
-        Ok(runs.runs.iter().map(|run| all[&run.seed].clone()).collect())
     }
 }

@@ -11,7 +11,7 @@ import numpy as np
 from . import _frames, _supergat
 from ._progress import Progress
 from .graph import Graph, check_seed, html_table
-from .training import Training, expect_graph, plain, thread_count, train, weight_pairs
+from .training import Training, check_device, expect_graph, plain, thread_count, train, weight_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -166,8 +166,7 @@ def recommend(
     if isinstance(families, str):
         raise TypeError(f"families: expected a list of names, found {families!r}")
     names = list(families)
-    if not isinstance(device, str):
-        raise TypeError(f"device: expected a name such as 'cpu' or 'cuda', found {device!r}")
+    check_device(device)
     if minutes is None:
         if names or keep_split:
             raise ValueError(f"{'families' if names else 'keep_split'}: needs minutes, such as minutes=10")
@@ -311,8 +310,7 @@ def tune(
     seed = check_seed(random_state, "random_state")
     if isinstance(also, str):
         raise TypeError(f"also: expected a list of names, found {also!r}")
-    if not isinstance(device, str):
-        raise TypeError(f"device: expected a name such as 'cpu' or 'cuda', found {device!r}")
+    check_device(device)
     ranges = [(name, _range_text(name, values)) for name, values in (search or {}).items()]
     with Progress(seeds, progress) as line:
         found = _supergat.tune(

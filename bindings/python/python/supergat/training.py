@@ -56,6 +56,12 @@ def thread_count(n_jobs: int | None) -> int | None:
     return min(jobs, cores) if jobs > 0 else max(1, cores + 1 + jobs)
 
 
+def check_device(device: Any) -> None:
+    """Raise a sentence about what was given instead of the name of a device."""
+    if not isinstance(device, str):
+        raise TypeError(f"device: expected a name such as 'cpu' or 'cuda', found {device!r}")
+
+
 def weight_pairs(class_weight: str | Mapping[str, float] | None) -> str | list[tuple[str, float]] | None:
     """Return weights of classes in a form that the extension reads."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
@@ -303,7 +309,7 @@ class Training:
         self.model = Model(found["model"])
         self.runs = [
             Run(
-                run["seed"], run["epochs"], run["best_epoch"], run["validation"][1], run["test"][1], run["seconds"],
+                run["seed"], run["epochs"], run["best_epoch"], run["validation"], run["test"], run["seconds"],
                 run["curves"], named_classes(metrics, self.model.classes) or {},
             )
             for run, metrics in zip(found["runs"], json.loads(found["metrics"]), strict=True)
@@ -511,8 +517,7 @@ def train(
     listed = seed_list(seeds)
     if model is not None and not isinstance(model, str):
         raise TypeError(f"model: expected a name, found {model!r}")
-    if not isinstance(device, str):
-        raise TypeError(f"device: expected a name such as 'cpu' or 'cuda', found {device!r}")
+    check_device(device)
     if not isinstance(tf32, (bool, np.bool_)):
         raise TypeError(f"tf32: expected True or False, found {tf32!r}")
     if positive is not None and not isinstance(positive, str):

@@ -1,6 +1,7 @@
 //! Options shared by the commands that train many times.
 
 use crate::args::DeviceArgs;
+use crate::output;
 use clap::{Args, value_parser};
 
 /// Execution and output options.
@@ -18,4 +19,13 @@ pub struct SweepArgs {
     /// Print errors only; no progress on standard error
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+impl SweepArgs {
+    /// Writes a line to standard error, unless the command is quiet.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            output::note(text);
+        }
+    }
 }

@@ -13,20 +13,20 @@ use supergat_cluster::peers::Peers;
 
 /// Scores of a model on a dataset, printed by `--json`.
 #[derive(Debug, Serialize)]
-struct EvaluateOutput {
+struct EvaluateOutput<'a> {
     schema: u32,
     dataset: String,
     model: String,
     metric: &'static str,
     /// `None` if the split has no nodes.
-    train: Option<SplitScore>,
-    validation: Option<SplitScore>,
-    test: Option<SplitScore>,
+    train: Option<SplitScore<'a>>,
+    validation: Option<SplitScore<'a>>,
+    test: Option<SplitScore<'a>>,
 }
 
 /// Score of a model on the nodes of a split.
 #[derive(Debug, Serialize)]
-struct SplitScore {
+struct SplitScore<'a> {
     nodes: usize,
     /// Metric.
     metric: f64,
@@ -34,25 +34,15 @@ struct SplitScore {
     /// All metrics by name, with the temperature and the threshold of the model.
     metrics: BTreeMap<String, Option<f64>>,
     /// Metrics of every class, in the order of the classes.
-    classes: Vec<ClassScore>,
+    classes: Vec<ClassScore<'a>>,
 }
 
-/// Metrics of one class; `None` where undefined.
+/// Metrics of one class.
 #[derive(Debug, Serialize)]
-struct ClassScore {
-    class: String,
-    nodes: u64,
-    predictions: u64,
-    precision: Option<f64>,
-    recall: Option<f64>,
-    f1: Option<f64>,
-}
-
-impl ClassScore {
-    fn of((class, metrics): (&String, &ClassMetrics)) -> Self {
-        let ClassMetrics { nodes, predictions, precision, recall, f1 } = *metrics;
-        Self { class: class.clone(), nodes, predictions, precision, recall, f1 }
-    }
+struct ClassScore<'a> {
+    class: &'a str,
+    #[serde(flatten)]
+    metrics: ClassMetrics,
 }
 
 /// Evaluates a model.
@@ -66,7 +56,7 @@ pub fn run(args: &EvaluateArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
             metric: score.metric,
             loss: score.loss,
             metrics: named(&metrics),
-            classes: model.class_names().iter().zip(&metrics.classes).map(ClassScore::of).collect(),
+            classes: model.class_names().iter().zip(metrics.classes).map(class_score).collect(),
         })
     };
     let evaluation = EvaluateOutput {
@@ -87,7 +77,11 @@ pub fn run(args: &EvaluateArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     output::print_result(args.json, &evaluation, || table(&evaluation))
 }
 
-fn table(evaluation: &EvaluateOutput) -> String {
+fn class_score((class, metrics): (&String, ClassMetrics)) -> ClassScore<'_> {
+    ClassScore { class, metrics }
+}
+
+fn table(evaluation: &EvaluateOutput<'_>) -> String {
     let EvaluateOutput { dataset, model, metric, .. } = evaluation;
     let mut text =
         format!("{BOLD}{model} on {dataset}{BOLD:#}\n  {:<12}{:>8}{metric:>12}{:>10}\n", "", "nodes", "loss");
@@ -97,7 +91,7 @@ fn table(evaluation: &EvaluateOutput) -> String {
             text += &format!("  {name:<12}{nodes:>8}{:>10.2} %{loss:>10.4}\n", 100.0 * metric);
         }
     }
-    let measured: Vec<(&str, &SplitScore)> =
+    let measured: Vec<(&str, &SplitScore<'_>)> =
         splits.iter().filter_map(|(name, score)| score.as_ref().map(|score| (*name, score))).collect();
     let head: String = measured.iter().map(|(name, _)| format!("{name:>14}")).collect();
     text += &format!("\n  {:<20}{head}\n", "");
@@ -107,7 +101,7 @@ fn table(evaluation: &EvaluateOutput) -> String {
         if is_first && measured.iter().all(|(_, score)| score.metrics[&metric.key()].is_none()) {
             continue;
         }
-        let value = |(_, score): &(&str, &SplitScore)| match score.metrics[&metric.key()] {
+        let value = |(_, score): &(&str, &SplitScore<'_>)| match score.metrics[&metric.key()] {
             Some(value) if metric.is_share() => format!("{:>12.2} %", 100.0 * value),
             Some(value) => format!("{value:>14.4}"),
             None => format!("{:>14}", "-"),
@@ -119,9 +113,9 @@ fn table(evaluation: &EvaluateOutput) -> String {
 }
 
 /// Formats the metrics of every class as a table.
-fn class_table(split: &str, classes: &[ClassScore]) -> String {
+fn class_table(split: &str, classes: &[ClassScore<'_>]) -> String {
     let title = format!("{split} nodes by class");
-    let names: Vec<String> = classes.iter().map(|score| output::visible(&score.class)).collect();
+    let names: Vec<String> = classes.iter().map(|score| output::visible(score.class)).collect();
     let width = names.iter().map(|name| name.chars().count()).chain([title.len()]).max().unwrap_or(0);
     let mut text = format!(
         "\n  {title:<width$}{:>10}{:>13}{:>12}{:>12}{:>12}\n",
@@ -129,8 +123,8 @@ fn class_table(split: &str, classes: &[ClassScore]) -> String {
     );
     let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.2} %", 100.0 * share));
     for (class, score) in names.iter().zip(classes) {
-        let ClassScore { nodes, predictions, precision, recall, f1, .. } = score;
-        let [precision, recall, f1] = [*precision, *recall, *f1].map(percent);
+        let ClassMetrics { nodes, predictions, precision, recall, f1 } = score.metrics;
+        let [precision, recall, f1] = [precision, recall, f1].map(percent);
         text += &format!("  {class:<width$}{nodes:>10}{predictions:>13}{precision:>12}{recall:>12}{f1:>12}\n");
     }
     text

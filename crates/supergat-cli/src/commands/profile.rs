@@ -60,8 +60,7 @@ pub fn run(args: ProfileArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
         _ => Work::open(&source, &choices, &resources, &peers)?,
     };
     let load_ms = 1000.0 * started.elapsed().as_secs_f64();
-    let resolved =
-        choices.resolve(&choices.choose(work.dataset(), supergat::Classifier::builder().resources(resources))?)?;
+    let resolved = choices.resolve(&choices.builder(resources)?.choose(work.dataset())?)?;
     let (settings, epochs, seed) = (&resolved.settings, args.epochs as usize, resolved.seed);
     if let Work::Whole(dataset) = &work {
         Fit::of(dataset, &resolved, &place, 0, None, false)?.check()?;

@@ -2,16 +2,14 @@
 
 use crate::args::{ReproduceArgs, TableChoice};
 use crate::config::keys::nearest_first;
-use crate::error::{CliError, INTERRUPTED, Result};
+use crate::error::{CliError, Result, exit_code};
 use crate::files::{self, probe};
 use crate::output::{self, SCHEMA};
-use crate::process;
 use crate::process::interrupt::Interrupt;
-use crate::sweep::{self, open, sweep, told};
+use crate::sweep::{self, sweep, told};
 use clap::ValueEnum;
 use std::process::ExitCode;
 use supergat_figure::sheet::{Sheet, csv, html, json, markdown};
-use supergat_select::sweep::ResultsFile;
 use supergat_studies::reproduce::{Table, TablePlan, WallClock, tables};
 use supergat_train::task::NodeClassification;
 use supergat_train::{Resources, Settings};
@@ -25,28 +23,19 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
             "--table-only: wall-clock times are not stored in a results file; run the command without it to measure them",
         ));
     }
-    let resources = match args.table_only {
-        true => process::resources(args.sweep.threads, args.sweep.device, true)?,
-        false => sweep::resources(&args.sweep)?,
-    };
+    let resources = sweep::resources_or_kind(&args.sweep, args.table_only)?;
     probe(&args.out)?;
     let interrupt = Interrupt::listen()?;
     let mut sheets = Vec::new();
     let mut interrupted = false;
     if !plans.is_empty() {
         let path = args.results.clone().unwrap_or_else(|| args.out.join("results.jsonl"));
-        let mut results = if args.table_only { ResultsFile::read(&path)? } else { open(&path)? };
-        results.select(resources.kind());
-        if !args.sweep.quiet {
-            results.damage_notes().iter().for_each(|note| output::note(note));
-        }
+        let mut results = sweep::results(&path, &args.sweep, &resources, args.table_only)?;
         if !args.table_only {
             let jobs = plans.iter().flat_map(TablePlan::jobs).collect();
-            let outcome = sweep(&NodeClassification, jobs, &mut results, resources, args.sweep.quiet, &interrupt)?;
+            let outcome = sweep(&NodeClassification, jobs, &mut results, resources, &args.sweep, &interrupt)?;
             interrupted = outcome.interrupted;
-            if !args.sweep.quiet {
-                output::note(&told(&outcome, &path));
-            }
+            args.sweep.note(&told(&outcome, &path));
         }
         let table = |plan: &TablePlan| (plan.table.id.clone(), Table::new(plan, &results).sheet());
         sheets.extend(plans.iter().map(table));
@@ -57,7 +46,7 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
         sheets.push(("wall-clock".into(), clock.sheet()));
     }
     write(args, &sheets)?;
-    Ok(if interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+    Ok(exit_code(interrupted))
 }
 
 /// Returns the requested tables that are made from stored runs, reduced to the requested datasets and models.
@@ -140,9 +129,7 @@ fn wall_clock(
             let Some(seconds) = clock.measure(&dataset, &settings, seeds, || !interrupt.requested())? else {
                 return Ok((clock, false));
             };
-            if !args.sweep.quiet {
-                output::note(&format!("{model} on {name}: {seconds:.2} s"));
-            }
+            args.sweep.note(&format!("{model} on {name}: {seconds:.2} s"));
         }
     }
     Ok((clock, true))
@@ -155,16 +142,10 @@ fn write(args: &ReproduceArgs, tables: &[(String, Sheet)]) -> Result<()> {
     let text = markdown(&sheets);
     let mut files = vec![(format!("{name}.md"), text.clone()), (format!("{name}.html"), html(&sheets))];
     files.extend(tables.iter().map(|(id, sheet)| (format!("{id}.csv"), csv(sheet))));
-    if args.sweep.json {
-        let named = tables.iter().map(|(id, sheet)| (id.clone(), json(sheet))).collect::<serde_json::Map<_, _>>();
-        output::print_json(&serde_json::json!({ "schema": SCHEMA, "tables": named }))?;
-    } else {
-        output::print(&text)?;
-    }
+    let named = tables.iter().map(|(id, sheet)| (id.clone(), json(sheet))).collect::<serde_json::Map<_, _>>();
+    output::print_result(args.sweep.json, &serde_json::json!({ "schema": SCHEMA, "tables": named }), || text)?;
     let names = files.iter().map(|(name, _)| args.out.join(name).display().to_string()).collect::<Vec<_>>().join(", ");
     files::write(&args.out, files)?;
-    if !args.sweep.quiet {
-        output::note(&format!("wrote {names}"));
-    }
+    args.sweep.note(&format!("wrote {names}"));
     Ok(())
 }

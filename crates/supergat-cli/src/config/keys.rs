@@ -1,7 +1,7 @@
 //! Table of all configuration keys. Options, their help, the configuration file and its comments are generated from it.
 
 use crate::error::{CliError, Result};
-use crate::run_folder::quoted;
+use crate::output::quoted;
 use std::sync::LazyLock;
 use supergat::hyperparameters::{self, HYPERPARAMETERS, Hyperparameter, Range};
 use supergat::{Calibrate, ClassWeight, DEFAULT_MODEL, Duplicates, Select, ThresholdRule};

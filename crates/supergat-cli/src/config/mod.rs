@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat::hyperparameters::Hyperparameter;
 use supergat::{
-    Choice, ClassWeight, ClassifierBuilder, DEFAULT_MODEL, Dataset, DecisionOptions, FeatureChoice, LoadOptions, Model,
-    NodeOrderChoice, Settings, SplitChoice, TableOptions,
+    Choice, ClassWeight, Classifier, ClassifierBuilder, DEFAULT_MODEL, Dataset, DecisionOptions, FeatureChoice,
+    LoadOptions, Model, NodeOrderChoice, Settings, SplitChoice, TableOptions,
 };
 use supergat_train::Resources;
 use toml::{Table, Value};
@@ -77,12 +77,6 @@ impl Choices {
         Ok(model.map_or(Ok(()), |model| resources.check_model(model))?)
     }
 
-    /// Returns whether the model is chosen by a comparison on validation nodes.
-    pub fn compares_models(&self, dataset: &Dataset) -> bool {
-        let is_open = self.text("model").is_none_or(|name| name.parse().ok() == Some(Model::Auto));
-        is_open && supergat::compares_models(dataset)
-    }
-
     /// Returns the options for loading the dataset.
     pub fn load_options(&self) -> Result<LoadOptions> {
         let split = self.text("split").map_or(Ok(SplitChoice::default()), str::parse)?;
@@ -130,8 +124,9 @@ impl Choices {
         self.text("class_weight").and_then(|text| text.parse().ok()).unwrap_or_default()
     }
 
-    /// Chooses model and settings for a dataset. `builder` has the resources and the observer of a comparison.
-    pub fn choose(&self, dataset: &Dataset, mut builder: ClassifierBuilder<'_>) -> Result<Choice> {
+    /// Returns a builder with all given values, which chooses model and settings for a dataset.
+    pub fn builder<'a>(&self, resources: Resources) -> Result<ClassifierBuilder<'a>> {
+        let mut builder = Classifier::builder().resources(resources);
         if let Some(model) = self.text("model") {
             builder = builder.model(model);
         }
@@ -156,7 +151,7 @@ impl Choices {
         if let Some(class) = self.text("positive") {
             builder = builder.positive(class);
         }
-        Ok(builder.choose(dataset)?)
+        Ok(builder)
     }
 
     /// Returns everything that decides a run with the chosen settings.
@@ -384,7 +379,7 @@ pub(super) mod tests {
     }
 
     fn choose(choices: &Choices, name: &str) -> Result<Choice> {
-        choices.choose(&dataset(name), supergat::Classifier::builder())
+        Ok(choices.builder(1.into())?.choose(&dataset(name))?)
     }
 
     fn settings(choices: &Choices, name: &str) -> Settings {

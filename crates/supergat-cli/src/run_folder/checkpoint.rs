@@ -5,10 +5,10 @@
 
 use super::publish::publish;
 use super::summary::RunSummary;
-use super::{CONFIG, SUMMARY, quoted, temporary};
+use super::{CONFIG, SUMMARY, again, temporary};
 use crate::error::{CliError, Result};
 use crate::files::{self, parent, sync_folder};
-use crate::output::json;
+use crate::output::{json, quoted};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -128,7 +128,7 @@ impl CheckpointFolder {
             Some(_) if !path.exists() => {
                 return Err(refuse(format!(
                     "this run was interrupted without a checkpoint: repeat it with {}",
-                    super::again(&run)
+                    again(&run)
                 )));
             }
             _ if !path.exists() => {

@@ -1,9 +1,9 @@
 //! Predictions of the model of a run, by one process or by several together.
 
 use crate::args::ModelArgs;
+use crate::config::table_options;
 use crate::error::{CliError, Result};
 use crate::process::processes;
-use crate::run_folder::open;
 use std::sync::Arc;
 use supergat::{Classifier, Dataset, DeviceChoice, Predictions};
 use supergat_cluster::peers::Peers;
@@ -23,7 +23,7 @@ pub struct Predicted {
 impl Predicted {
     /// Predicts `source`, or else the training data. Returns `None` in all processes but the first.
     pub fn by(args: &ModelArgs, source: Option<&str>, peers: Arc<dyn Peers>) -> Result<Option<Self>> {
-        let open = || open(&args.run, source, args.split, &args.tables.0);
+        let open = || open(args, source);
         if peers.count() == 1 {
             let (model, dataset) = open()?;
             let model = model.on(args.device)?;
@@ -47,4 +47,13 @@ impl Predicted {
         let (model, dataset) = open()?;
         Ok(Some(Self { model, dataset, predictions }))
     }
+}
+
+/// Opens the model of a run and reads `source`, or else the training data. Given options for tables replace the recorded
+/// ones.
+fn open(args: &ModelArgs, source: Option<&str>) -> Result<(Classifier, Dataset)> {
+    let model = Classifier::load(&args.run)?;
+    let tables = table_options(model.table_options(), &args.tables.0)?;
+    let dataset = model.read_with(source, args.split, Some(tables))?;
+    Ok((model, dataset))
 }

@@ -12,7 +12,8 @@ use supergat_train::task::Status;
 /// Reports the progress of a sweep on standard error.
 #[derive(Debug)]
 pub struct SweepProgress {
-    status: StatusLine,
+    /// Bar or lines on standard error.
+    pub status: StatusLine,
     /// Datasets already reported as missing.
     missing: Mutex<Vec<String>>,
 }
@@ -49,11 +50,6 @@ impl SweepProgress {
             Event::Done(record) => self.done(record, tally),
             Event::Unavailable(..) | Event::Found(_) | Event::Epoch(_) => {}
         }
-    }
-
-    /// Removes the bar.
-    pub fn finish(&self) {
-        self.status.finish();
     }
 
     fn done(&self, record: &Record, tally: Tally) {

@@ -6,7 +6,7 @@ use crate::config::Choices;
 use crate::error::Result;
 use crate::output;
 use std::ops::ControlFlow;
-use supergat::{Choice, Classifier};
+use supergat::Choice;
 use supergat_data::Dataset;
 use supergat_select::recommend::quick::{QuickAnswer, percent};
 use supergat_train::Resources;
@@ -19,12 +19,12 @@ pub fn choose(
     seconds: Option<f64>,
     quiet: bool,
 ) -> Result<Choice> {
-    let builder = Classifier::builder().resources(resources);
-    if !choices.compares_models(dataset) {
+    let builder = choices.builder(resources)?;
+    if !builder.compares_models(dataset) {
         if seconds.is_some() && !quiet {
             output::note("note: --choose-seconds has no effect, because no models are compared");
         }
-        return choices.choose(dataset, builder);
+        return Ok(builder.choose(dataset)?);
     }
     let time = seconds.map_or_else(|| "about as long as one training takes".to_owned(), |time| format!("{time} s"));
     let start = format!("no model is named: comparing networks on held-out labelled nodes, {time}");
@@ -33,10 +33,9 @@ pub fn choose(
         progress.observe(event);
         ControlFlow::Continue(())
     });
-    let choice =
-        choices.choose(dataset, seconds.into_iter().fold(builder, |builder, time| builder.choose_seconds(time)));
+    let choice = seconds.into_iter().fold(builder, |builder, time| builder.choose_seconds(time)).choose(dataset);
     progress.status.finish();
-    choice
+    Ok(choice?)
 }
 
 /// Returns the first lines of the log when the model was chosen by recommendation.

@@ -13,7 +13,7 @@ use crate::process::interrupt::Interrupt;
 use crate::process::memory;
 use crate::run_folder::folder_name;
 use crate::status_line::RESUMES;
-use crate::sweep::{open, resources};
+use crate::sweep::{minutes, open, resources};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -51,7 +51,8 @@ struct ThoroughOutput<'a> {
 
 /// Compares the families on a dataset and writes the output folder.
 pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
-    let limit = limit(args)?;
+    // A plan that is given may be followed without a time limit.
+    let limit = minutes(args.minutes)?.map(Limit::minutes);
     let resources = resources(&args.sweep)?;
     let options = args.reading.load_options()?;
     let options = supergat::LoadOptions { node_order: NodeOrderChoice::default(), ..options };
@@ -59,26 +60,21 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
     let (metric, _) = MetricChoice::new(&dataset, args.metric.as_deref()).map_err(CliError::usage)?;
     let default = || PathBuf::from("recommendations").join(folder_name(&dataset.name, &metric.name(&dataset)));
     let folder = args.out.clone().unwrap_or_else(default);
-    let note = |text: &str| {
-        if !args.sweep.quiet {
-            output::note(text)
-        }
-    };
     let stored = stored(args, &folder, &dataset)?;
     probe(&folder)?;
     // Locks the folder against a second process.
     let mut results = open(&folder.join("results.jsonl"))?;
-    results.damage_notes().iter().for_each(|text| note(text));
+    results.damage_notes().iter().for_each(|text| args.sweep.note(text));
     let mut plan = match (stored, limit) {
         (Some(plan), _) => plan,
         (None, Some(limit)) => {
-            note("measuring the time of every family");
+            args.sweep.note("measuring the time of every family");
             planned(args, &dataset, resources, limit)?
         }
         (None, None) => unreachable!("there is a time limit or a plan"),
     };
     save(&folder, &plan)?;
-    note(&summary(&plan));
+    args.sweep.note(&summary(&plan));
     let interrupt = Interrupt::listen()?;
     let progress = ThoroughProgress::new(args.sweep.quiet);
     let outcome = thorough::run(
@@ -95,36 +91,25 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
     );
     progress.status.finish();
     let ThoroughOutcome { interrupted, ran } = outcome?;
-    note(&format!("{} in this call: {}", output::count(ran, "run"), folder.join("results.jsonl").display()));
+    args.sweep.note(&format!("{} in this call: {}", output::count(ran, "run"), folder.join("results.jsonl").display()));
     if interrupted {
         return Ok(INTERRUPTED.into());
     }
     let found = ThoroughAnswer::new(&plan, &results);
     write(&found, &plan, &dataset, args, &folder)?;
     let config = found.winner().map(|_| folder.join(BEST).display().to_string());
-    if args.sweep.json {
-        let folder = folder.display().to_string();
-        output::print_json(&ThoroughOutput { schema: SCHEMA, folder, config, plan: &plan, answer: &found })?;
-    } else {
-        let again =
-            config.map_or_else(String::new, |config| format!("\nTo train it: supergat train --config {config}\n"));
+    let printed =
+        ThoroughOutput { schema: SCHEMA, folder: folder.display().to_string(), config, plan: &plan, answer: &found };
+    output::print_result(args.sweep.json, &printed, || {
+        let again = |config| format!("\nTo train it: supergat train --config {config}\n");
+        let again = printed.config.as_ref().map_or_else(String::new, again);
         let tables = markdown(&[sheet::families(&found), sheet::comparisons(&found)]);
-        output::print(&format!("{BOLD}{}{BOLD:#}\n\n{tables}{again}", found.answer))?;
-    }
+        format!("{BOLD}{}{BOLD:#}\n\n{tables}{again}", found.answer)
+    })?;
     if found.families.is_empty() {
         return Err(CliError::job(format!("no family has results; {}", found.notes.join(" "))));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the time limit; `None` if a given plan is followed without one.
-fn limit(args: &RecommendArgs) -> Result<Option<Limit>> {
-    match args.minutes {
-        Some(minutes) if !(minutes > 0.0 && minutes < 5e6) => {
-            Err(CliError::usage(format!("--minutes {minutes}: must be positive and below 5000000")))
-        }
-        minutes => Ok(minutes.map(Limit::minutes)),
-    }
 }
 
 /// Returns the plan of the folder, or the one that is given; `None` if there is neither. Refuses plans for something else
@@ -256,9 +241,7 @@ fn write(
         files.push((BEST, resolved(args, winner.settings, decisions, plan.seed).to_toml()));
     }
     files::write(folder, files)?;
-    if !args.sweep.quiet {
-        output::note(&format!("wrote {}", folder.join("report.html").display()));
-    }
+    args.sweep.note(&format!("wrote {}", folder.join("report.html").display()));
     Ok(())
 }
 

@@ -68,15 +68,8 @@ pub fn run(args: &DensityArgs) -> Result<ExitCode> {
         ("marginals.svg", marginal_figure),
     ];
     write(&args.out, files.into_iter().chain([("report.html", page)]), args.quiet)?;
-    match args.json {
-        true => output::print_json(&DensityOutput {
-            schema: SCHEMA,
-            datasets: &all,
-            folder: args.out.display().to_string(),
-        })?,
-        false => output::print(&text)?,
-    }
-    Ok(ExitCode::SUCCESS)
+    let printed = DensityOutput { schema: SCHEMA, datasets: &all, folder: args.out.display().to_string() };
+    output::print_result(args.json, &printed, || text)
 }
 
 /// Loads a dataset, and estimates its density and modes.

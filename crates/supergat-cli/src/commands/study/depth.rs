@@ -3,13 +3,14 @@
 mod figures;
 mod progress;
 
+use super::with_tables;
 use crate::args::DepthArgs;
-use crate::error::{CliError, INTERRUPTED, Result};
+use crate::error::{CliError, Result, exit_code};
 use crate::files::probe;
 use crate::output::{self, SCHEMA};
-use crate::process;
 use crate::process::interrupt::Interrupt;
-use crate::sweep::open;
+use crate::status_line::RESUMES;
+use crate::sweep::{minutes, resources_or_kind, results};
 use progress::DepthProgress;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -39,21 +40,11 @@ struct DepthOutput<'a> {
 /// Runs the missing cells, and writes tables and figures.
 pub fn run(args: &DepthArgs) -> Result<ExitCode> {
     check(args)?;
-    let resources = match args.table_only {
-        true => process::resources(args.sweep.threads, args.sweep.device, true)?,
-        false => crate::sweep::resources(&args.sweep)?,
-    };
+    let resources = resources_or_kind(&args.sweep, args.table_only)?;
     let plan = plan(args)?;
     probe(&args.out)?;
     let path = args.results.clone().unwrap_or_else(|| args.out.join("results.jsonl"));
-    let mut results = if args.table_only { ResultsFile::read(&path)? } else { open(&path)? };
-    results.select(resources.resolved().kind());
-    let note = |text: &str| {
-        if !args.sweep.quiet {
-            output::note(text)
-        }
-    };
-    results.damage_notes().iter().for_each(|text| note(text));
+    let mut results = results(&path, &args.sweep, &resources, args.table_only)?;
     let mut is_interrupted = false;
     let mut outcome = DepthOutcome::default();
     if !args.table_only {
@@ -62,9 +53,9 @@ pub fn run(args: &DepthArgs) -> Result<ExitCode> {
         is_interrupted = interrupt.requested();
         let DepthOutcome { found, ran, failed, .. } = &outcome;
         let failed = if *failed == 0 { String::new() } else { format!(", {failed} failed") };
-        note(&format!("{ran} new cells{failed}, {found} already done: {}", path.display()));
+        args.sweep.note(&format!("{ran} new cells{failed}, {found} already done: {}", path.display()));
         if outcome.interrupted && !is_interrupted {
-            note("the time is over; the same command resumes");
+            args.sweep.note("the time is over; the same command resumes");
         }
     }
     let study = DepthStudy::new(&plan, &results);
@@ -72,13 +63,10 @@ pub fn run(args: &DepthArgs) -> Result<ExitCode> {
         return Err(CliError::job(format!("no cell has results; see the errors above and in {}", path.display())));
     }
     write(&study, args)?;
-    if args.sweep.json {
-        let folder = args.out.display().to_string();
-        output::print_json(&DepthOutput { schema: SCHEMA, interrupted: outcome.interrupted, folder, study: &study })?;
-    } else {
-        output::print(&markdown(&[sheet::summary(&study), sheet::cells(&study)]))?;
-    }
-    Ok(if is_interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+    let folder = args.out.display().to_string();
+    let printed = DepthOutput { schema: SCHEMA, interrupted: outcome.interrupted, folder, study: &study };
+    output::print_result(args.sweep.json, &printed, || markdown(&[sheet::summary(&study), sheet::cells(&study)]))?;
+    Ok(exit_code(is_interrupted))
 }
 
 /// Refuses models without attention and invalid times.
@@ -87,12 +75,7 @@ fn check(args: &DepthArgs) -> Result<()> {
     if let Some(model) = args.models.iter().find(|model| !is_attention(model)) {
         return Err(CliError::usage(format!("--models {model}: expected gat and supergat models")));
     }
-    match args.minutes {
-        Some(minutes) if !(minutes > 0.0 && minutes < 5e6) => {
-            Err(CliError::usage(format!("--minutes {minutes}: must be positive and below 5000000")))
-        }
-        _ => Ok(()),
-    }
+    minutes(args.minutes).map(drop)
 }
 
 /// Builds the requested study.
@@ -121,12 +104,12 @@ fn sweep(
     let outcome = run_depth(plan, results, resources, |event| {
         progress.observe(event);
         if interrupt.requested() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            progress.stopping();
+            progress.status.stopping(RESUMES);
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     });
-    progress.finish();
+    progress.status.finish();
     outcome.map_err(Into::into)
 }
 
@@ -147,18 +130,14 @@ fn write(study: &DepthStudy, args: &DepthArgs) -> Result<()> {
 
 /// Builds the HTML page.
 fn page(study: &DepthStudy, depth: &str, gains: &str, sheets: &[Sheet]) -> String {
-    let mut page =
-        Page::new("Self-supervision and depth", "Does self-supervision help beyond depth, where, and how much?")
-            .text(METHOD)
-            .figure(
-                gains,
-                "Mean gain over the same attention without self-supervision, with its 95 % interval over splits.",
-            )
-            .figure(depth, "Mean test metric over splits, with its 95 % interval.");
-    for sheet in sheets {
-        page = sheet.add_to(page);
-    }
-    page.section("Command").code(&command(study)).html()
+    let page = Page::new("Self-supervision and depth", "Does self-supervision help beyond depth, where, and how much?")
+        .text(METHOD)
+        .figure(
+            gains,
+            "Mean gain over the same attention without self-supervision, with its 95 % interval over splits.",
+        )
+        .figure(depth, "Mean test metric over splits, with its 95 % interval.");
+    with_tables(page, sheets).section("Command").code(&command(study)).html()
 }
 
 /// Returns the command of the study.

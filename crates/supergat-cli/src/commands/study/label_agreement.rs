@@ -3,9 +3,9 @@
 mod pictures;
 mod tables;
 
-use super::write;
+use super::{with_tables, write};
 use crate::args::LabelAgreementArgs;
-use crate::error::{CliError, INTERRUPTED, Result};
+use crate::error::{CliError, Result, exit_code};
 use crate::files::probe;
 use crate::output::{self, SCHEMA};
 use crate::sweep;
@@ -79,19 +79,16 @@ fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
     let page = Page::new(TITLE, &format!("{model} on {}", dataset.name)).figure(&svg, CAPTION);
     let command = format!("supergat study label-agreement {}", run.display());
     let files = [("label-agreement.svg".to_owned(), svg)];
-    finish(args, files, &[sheet], page, &command)?;
-    if args.sweep.json {
-        output::print_json(&RunOutput {
-            schema: SCHEMA,
-            dataset: &dataset.name,
-            model,
-            nodes: agreement.nodes,
-            left_out: agreement.left_out,
-            profile: &profile,
-            folder: args.out.display().to_string(),
-        })?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let printed = RunOutput {
+        schema: SCHEMA,
+        dataset: &dataset.name,
+        model,
+        nodes: agreement.nodes,
+        left_out: agreement.left_out,
+        profile: &profile,
+        folder: args.out.display().to_string(),
+    };
+    finish(args, files, &[sheet], page, &command, &printed)
 }
 
 /// Trains and measures the paper's models.
@@ -101,7 +98,7 @@ fn published(args: &LabelAgreementArgs, resources: Resources, sources: &[String]
     let plans: Vec<AgreementPlan> = plans.collect::<supergat_data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(AgreementPlan::jobs).collect();
-    let (results, outcome) = sweep::study(&LabelAgreement, jobs, &path, resources, args.sweep.quiet)?;
+    let (results, outcome) = sweep::study(&LabelAgreement, jobs, &path, resources, &args.sweep)?;
     let networks: Vec<Network> = plans.iter().flat_map(|plan| plan.networks(&results)).collect();
     if networks.is_empty() && !outcome.interrupted {
         return Err(CliError::job(format!("no model could be measured; see the errors in {}", path.display())));
@@ -115,29 +112,25 @@ fn published(args: &LabelAgreementArgs, resources: Resources, sources: &[String]
         files.push((name, svg));
     }
     let command = format!("supergat study label-agreement --datasets {} --seeds {seeds}", sources.join(","));
-    finish(args, files, &sheets, page, &command)?;
-    if args.sweep.json {
-        let (interrupted, folder) = (outcome.interrupted, args.out.display().to_string());
-        output::print_json(&NetworksOutput { schema: SCHEMA, networks: &networks, interrupted, folder })?;
-    }
-    Ok(if outcome.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+    let (interrupted, folder) = (outcome.interrupted, args.out.display().to_string());
+    let printed = NetworksOutput { schema: SCHEMA, networks: &networks, interrupted, folder };
+    finish(args, files, &sheets, page, &command, &printed)?;
+    Ok(exit_code(interrupted))
 }
 
-/// Writes all files, with the last table as CSV, and prints the first table unless `--json` is given.
+/// Writes all files, with the last table as CSV, and prints `result` as JSON or as the first table.
 fn finish(
     args: &LabelAgreementArgs,
     figures: impl IntoIterator<Item = (String, String)>,
     sheets: &[Sheet],
-    mut page: Page,
+    page: Page,
     command: &str,
-) -> Result<()> {
-    for sheet in sheets {
-        page = sheet.add_to(page);
-    }
+    result: &impl Serialize,
+) -> Result<ExitCode> {
     let mut files: Vec<(String, String)> = figures.into_iter().collect();
     files.push(("table.md".into(), markdown(sheets)));
     files.extend(sheets.last().map(|sheet| ("table.csv".into(), csv(sheet))));
-    files.push(("report.html".into(), page.section("Command").code(command).html()));
+    files.push(("report.html".into(), with_tables(page, sheets).section("Command").code(command).html()));
     write(&args.out, files, args.sweep.quiet)?;
-    if args.sweep.json { Ok(()) } else { output::print(&markdown(&sheets[..1])) }
+    output::print_result(args.sweep.json, result, || markdown(&sheets[..1]))
 }

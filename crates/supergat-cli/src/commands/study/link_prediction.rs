@@ -1,8 +1,8 @@
 //! Implementation of `supergat study link-prediction`.
 
-use super::write;
+use super::{with_tables, write};
 use crate::args::LinkPredictionArgs;
-use crate::error::{CliError, INTERRUPTED, Result};
+use crate::error::{CliError, Result, exit_code};
 use crate::output::{self, SCHEMA};
 use crate::sweep;
 use serde::Serialize;
@@ -36,7 +36,7 @@ pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
     let plans: Vec<LinkPredictionPlan> = plans.collect::<supergat_data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(LinkPredictionPlan::jobs).collect();
-    let (results, outcome) = sweep::study(&LinkPrediction, jobs, &path, resources, args.sweep.quiet)?;
+    let (results, outcome) = sweep::study(&LinkPrediction, jobs, &path, resources, &args.sweep)?;
     let points: Vec<LinkPredictionResult> = plans.iter().flat_map(|plan| plan.points(&results)).collect();
     if points.is_empty() && !outcome.interrupted {
         return Err(CliError::job(format!("no edges could be predicted; see the errors in {}", path.display())));
@@ -50,19 +50,10 @@ pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
         ("report.html", page(args, &svg, &sheets)),
     ];
     write(&args.out, files, args.sweep.quiet)?;
-    if args.sweep.json {
-        let (folder, interrupted) = (args.out.display().to_string(), outcome.interrupted);
-        output::print_json(&LinkPredictionOutput {
-            schema: SCHEMA,
-            seeds: args.seeds,
-            points: &points,
-            interrupted,
-            folder,
-        })?;
-    } else {
-        output::print(&markdown(&sheets))?;
-    }
-    Ok(if outcome.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+    let (interrupted, folder) = (outcome.interrupted, args.out.display().to_string());
+    let printed = LinkPredictionOutput { schema: SCHEMA, seeds: args.seeds, points: &points, interrupted, folder };
+    output::print_result(args.sweep.json, &printed, || markdown(&sheets))?;
+    Ok(exit_code(interrupted))
 }
 
 /// Compares DP with GO at each weight, in pairs of the same seed and held-out edges.
@@ -147,10 +138,7 @@ fn figure(plans: &[LinkPredictionPlan], points: &[LinkPredictionResult]) -> Stri
 
 fn page(args: &LinkPredictionArgs, svg: &str, sheets: &[Sheet; 2]) -> String {
     let subtitle = "Held-out edges, predicted by the attention of the last layer";
-    let mut page = Page::new("Link prediction", subtitle).figure(svg, CAPTION);
-    for sheet in sheets {
-        page = sheet.add_to(page);
-    }
+    let page = with_tables(Page::new("Link prediction", subtitle).figure(svg, CAPTION), sheets);
     let forms: Vec<&str> = args.forms.iter().filter_map(|model| Some(model.form()?.name())).collect();
     let weights: Vec<String> = args.lambda_e.0.iter().map(f64::to_string).collect();
     let command = format!(

@@ -15,6 +15,8 @@ use crate::error::Result;
 use crate::{files, output};
 use std::path::Path;
 use std::process::ExitCode;
+use supergat_figure::Page;
+use supergat_figure::sheet::Sheet;
 
 /// Runs a study.
 pub fn run(command: &StudyCommand) -> Result<ExitCode> {
@@ -38,4 +40,9 @@ fn write<N: AsRef<str>>(folder: &Path, files: impl IntoIterator<Item = (N, Strin
         output::note(&format!("wrote {}", folder.join("report.html").display()));
     }
     Ok(())
+}
+
+/// Adds sections with tables to a page.
+fn with_tables(page: Page, sheets: &[Sheet]) -> Page {
+    sheets.iter().fold(page, |page, sheet| sheet.add_to(page))
 }

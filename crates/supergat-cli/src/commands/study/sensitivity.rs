@@ -2,7 +2,7 @@
 
 use super::write;
 use crate::args::SensitivityArgs;
-use crate::error::{CliError, INTERRUPTED, Result};
+use crate::error::{CliError, Result, exit_code};
 use crate::output::{self, SCHEMA};
 use crate::sweep;
 use serde::Serialize;
@@ -34,7 +34,7 @@ pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
     let plans: Vec<SensitivityPlan> = plans.collect::<supergat_data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(SensitivityPlan::jobs).collect();
-    let (results, outcome) = sweep::study(&NodeClassification, jobs, &path, resources, args.sweep.quiet)?;
+    let (results, outcome) = sweep::study(&NodeClassification, jobs, &path, resources, &args.sweep)?;
     let curves: Vec<Curve> = plans.iter().flat_map(|plan| plan.curves(&results)).collect();
     let sheets = [ranges(&curves), points(&curves)];
     let figures = figures(&curves);
@@ -42,19 +42,10 @@ pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
     files.extend(figures.iter().map(|(dataset, svg)| (file_name(dataset), svg.clone())));
     files.push(("report.html".to_owned(), page(args, &figures, &sheets)));
     write(&args.out, files, args.sweep.quiet)?;
-    if args.sweep.json {
-        let (folder, interrupted) = (args.out.display().to_string(), outcome.interrupted);
-        output::print_json(&SensitivityOutput {
-            schema: SCHEMA,
-            seeds: args.seeds,
-            curves: &curves,
-            interrupted,
-            folder,
-        })?;
-    } else {
-        output::print(&markdown(&sheets[..1]))?;
-    }
-    Ok(if outcome.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+    let (interrupted, folder) = (outcome.interrupted, args.out.display().to_string());
+    let printed = SensitivityOutput { schema: SCHEMA, seeds: args.seeds, curves: &curves, interrupted, folder };
+    output::print_result(args.sweep.json, &printed, || markdown(&sheets[..1]))?;
+    Ok(exit_code(interrupted))
 }
 
 /// Builds the table with the range of the means of each curve.

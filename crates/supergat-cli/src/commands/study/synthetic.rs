@@ -53,18 +53,9 @@ pub fn run(args: &SyntheticArgs) -> Result<ExitCode> {
     let files =
         [("table.md", text.clone()), ("table.csv", csv(&sheet)), ("synthetic.svg", figure), ("report.html", page)];
     write(&args.out, files, args.quiet)?;
-    if args.json {
-        let graphs = pictures.iter().map(statistics).collect();
-        output::print_json(&SyntheticOutput {
-            schema: SCHEMA,
-            seed: args.seed,
-            graphs,
-            folder: args.out.display().to_string(),
-        })?;
-    } else {
-        output::print(&text)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let (graphs, folder) = (pictures.iter().map(statistics).collect(), args.out.display().to_string());
+    let printed = SyntheticOutput { schema: SCHEMA, seed: args.seed, graphs, folder };
+    output::print_result(args.json, &printed, || text)
 }
 
 /// Computes the statistics of a graph.

@@ -1,6 +1,6 @@
 //! Implementation of `supergat study variance`.
 
-use super::write;
+use super::{with_tables, write};
 use crate::args::VarianceArgs;
 use crate::error::Result;
 use crate::files::probe;
@@ -44,14 +44,9 @@ pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
     let resources = sweep::resources(&args.sweep)?;
     let dataset = supergat_data::load(&args.dataset)?;
     probe(&args.out)?;
-    let note = |text: String| {
-        if !args.sweep.quiet {
-            output::note(&text)
-        }
-    };
     let mut simulation = Vec::new();
     for varied in Varied::ALL {
-        note(format!("simulating: {} varied, {} trials per value", varied.name(), args.trials));
+        args.sweep.note(&format!("simulating: {} varied, {} trials per value", varied.name(), args.trials));
         simulation.extend(cases(varied, args.trials, args.seed));
     }
     let mut network = Vec::new();
@@ -59,7 +54,7 @@ pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
         let settings = settings(&dataset, name.parse().expect("a known model"));
         let mut runs = Vec::new();
         for seed in 0..args.seeds {
-            note(format!("training {name} with {LAYERS} layers on {}, seed {seed}", dataset.name));
+            args.sweep.note(&format!("training {name} with {LAYERS} layers on {}, seed {seed}", dataset.name));
             runs.push(layer_variances(&dataset, &settings, seed, resources)?);
         }
         network.push(Network { model: name.to_owned(), runs });
@@ -73,12 +68,7 @@ pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
     let files = [("table.md", text.clone()), ("table.csv", csv(&sheets[0])), ("layers.csv", csv(&sheets[1]))];
     let figures = [("variance-formula.svg", formulas), ("variance-layers.svg", depth), ("report.html", page)];
     write(&args.out, files.into_iter().chain(figures), args.sweep.quiet)?;
-    if args.sweep.json {
-        output::print_json(&study)?
-    } else {
-        output::print(&text)?
-    }
-    Ok(ExitCode::SUCCESS)
+    output::print_result(args.sweep.json, &study, || text)
 }
 
 /// Returns the published settings of the four-layer model, or the general settings with four layers.
@@ -231,18 +221,15 @@ fn depth_figure(study: &VarianceOutput) -> String {
 }
 
 fn page(args: &VarianceArgs, sheets: &[Sheet; 2], formulas: &str, depth: &str) -> String {
-    let mut page = Page::new("Variance of attention", "The proposition on GO and DP attention: a simulation, and models with four layers")
+    let page = Page::new("Variance of attention", "The proposition on GO and DP attention: a simulation, and models with four layers")
         .section("The proposition")
         .text("Dots are simulated, with 95 % intervals; lines are formulas. The proposition gives the variance of GO attention and a lower bound for DP attention.")
         .figure(formulas, "Variance of e over inputs, weights and attention vectors.")
         .section("In trained models")
         .figure(depth, "Variance of e over all edges and heads: geometric mean over seeds, with 95 % intervals.");
-    for sheet in sheets {
-        page = page.section(&sheet.title).toned_table(&sheet.header, &sheet.rows).notes(&sheet.notes);
-    }
     let command = format!(
         "supergat study variance {} --trials {} --seeds {} --seed {}",
         args.dataset, args.trials, args.seeds, args.seed
     );
-    page.section("Command").code(&command).html()
+    with_tables(page, sheets).section("Command").code(&command).html()
 }

@@ -96,6 +96,11 @@ impl Progress {
         }
     }
 
+    /// Returns the number of seeds or splits.
+    pub fn seeds(&self) -> usize {
+        self.seeds as usize
+    }
+
     /// Adds lines to the first ones.
     pub fn open_with(&self, lines: Vec<String>) {
         self.state().opening.extend(lines);

@@ -9,7 +9,6 @@ use crate::output::{self, BOLD, SCHEMA, count};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use supergat::hyperparameters::Value;
 use supergat_select::sweep::ResultsFile;
 use supergat_select::tune::{Choice, Space, Trial, Tuned};
 
@@ -107,9 +106,7 @@ impl TuneFolder {
     /// Returns the searched values of a trial as JSON, without those that its model does not use.
     fn values(&self, trial: &Trial) -> BTreeMap<&'static str, serde_json::Value> {
         let json = |choice: Choice| match choice {
-            Choice::Value(Value::Number(number)) => number.into(),
-            Choice::Value(Value::Whole(number)) => number.into(),
-            Choice::Value(Value::Switch(on)) => on.into(),
+            Choice::Value(value) => serde_json::json!(value),
             name => name.to_string().into(),
         };
         let dimensions = self.space.dimensions().iter();

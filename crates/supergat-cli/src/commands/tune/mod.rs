@@ -8,13 +8,14 @@ use crate::args::TuneArgs;
 use crate::commands::recommend;
 use crate::config::keys::{NODE_ORDER, nearest_first};
 use crate::config::{Choices, Resolved};
-use crate::error::{CliError, INTERRUPTED, Result};
+use crate::error::{CliError, Result, exit_code};
 use crate::output;
 use crate::process::fit::{Fit, Place};
 use crate::process::interrupt::Interrupt;
 use crate::process::resources;
 use crate::run_folder::folder_name;
 use crate::status_line::RESUMES;
+use crate::sweep;
 use folder::TuneFolder;
 use progress::TuneProgress;
 use std::path::PathBuf;
@@ -110,18 +111,16 @@ fn search(
     progress.status.finish();
     let tuned = tuned?;
     let summary = folder.write(&tuned, resolved)?;
-    let printed = output::print_result(json, &summary, || summary.table())?;
-    Ok(if tuned.interrupted { INTERRUPTED.into() } else { printed })
+    output::print_result(json, &summary, || summary.table())?;
+    Ok(exit_code(tuned.interrupted))
 }
 
 /// Returns the budget of the search, from `--trials` or `--minutes`.
 fn budget(trials: Option<u32>, minutes: Option<f64>) -> Result<Budget> {
-    match minutes {
-        None => Ok(Budget::Trials(trials.map_or(TRIALS, |trials| trials as usize))),
-        // Longer times could overflow an `Instant`.
-        Some(minutes) if minutes > 0.0 && minutes < 5e6 => Ok(Budget::Time(Duration::from_secs_f64(60.0 * minutes))),
-        Some(minutes) => Err(CliError::usage(format!("--minutes {minutes}: must be positive and below 5000000"))),
-    }
+    Ok(match sweep::minutes(minutes)? {
+        None => Budget::Trials(trials.map_or(TRIALS, |trials| trials as usize)),
+        Some(minutes) => Budget::Time(Duration::from_secs_f64(60.0 * minutes)),
+    })
 }
 
 /// Splits the values of `--search`, such as `layers=2..8`.

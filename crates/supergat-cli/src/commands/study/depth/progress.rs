@@ -1,13 +1,14 @@
 //! Progress of the study of depth: a bar on a terminal, lines elsewhere.
 
-use crate::status_line::{RESUMES, StatusLine};
+use crate::status_line::StatusLine;
 use std::sync::{Mutex, PoisonError};
 use supergat_studies::depth::{Cell, DepthEvent, DepthPlan};
 
 /// Reports the progress on standard error.
 #[derive(Debug)]
 pub struct DepthProgress {
-    status: StatusLine,
+    /// Bar or lines on standard error.
+    pub status: StatusLine,
     cells: usize,
     trials: usize,
     splits: u64,
@@ -62,16 +63,6 @@ impl DepthProgress {
             }
         }
         self.status.show(&self.text(&state));
-    }
-
-    /// Reports once that the study will stop.
-    pub fn stopping(&self) {
-        self.status.stopping(RESUMES);
-    }
-
-    /// Removes the bar.
-    pub fn finish(&self) {
-        self.status.finish();
     }
 
     fn text(&self, state: &State) -> String {
