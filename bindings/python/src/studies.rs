@@ -131,7 +131,7 @@ pub fn compare(
             .collect(),
     };
     let comparison = supergat_select::compare::compare(&sample(a), &sample(b));
-    Ok(json!(comparison.map_err(|error| PyValueError::new_err(error.to_string()))?).to_string())
+    Ok(json!(comparison.map_err(PyValueError::new_err)?).to_string())
 }
 
 /// Lists the known datasets.

@@ -35,35 +35,6 @@ pub struct Sample {
     pub runs: Vec<ComparedRun>,
 }
 
-/// Reason why two samples cannot be compared.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Incomparable {
-    /// Different datasets.
-    #[error("{a} is on {of_a}, but {b} is on {of_b}: only runs on the same dataset can be compared")]
-    Datasets {
-        /// The first sample.
-        a: String,
-        /// Dataset of the first sample.
-        of_a: String,
-        /// The second sample.
-        b: String,
-        /// Dataset of the second sample.
-        of_b: String,
-    },
-    /// Different metrics.
-    #[error("{a} is measured by {of_a}, but {b} by {of_b}: only runs with the same metric can be compared")]
-    Metrics {
-        /// The first sample.
-        a: String,
-        /// Metric of the first sample.
-        of_a: String,
-        /// The second sample.
-        b: String,
-        /// Metric of the second sample.
-        of_b: String,
-    },
-}
-
 /// A statistic, or the reason why it is undefined.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -152,15 +123,19 @@ pub struct Comparison {
     pub conclusion: String,
 }
 
-/// Compares two samples, in pairs if every run has a partner.
-pub fn compare(a: &Sample, b: &Sample) -> Result<Comparison, Incomparable> {
+/// Compares two samples, in pairs if every run has a partner. Fails if they have different datasets or metrics.
+pub fn compare(a: &Sample, b: &Sample) -> Result<Comparison, String> {
     if a.dataset != b.dataset {
-        let (of_a, of_b) = (a.dataset.clone(), b.dataset.clone());
-        return Err(Incomparable::Datasets { a: a.name.clone(), of_a, b: b.name.clone(), of_b });
+        return Err(format!(
+            "{} is on {}, but {} is on {}: only runs on the same dataset can be compared",
+            a.name, a.dataset, b.name, b.dataset
+        ));
     }
     if a.metric != b.metric {
-        let (of_a, of_b) = (a.metric.clone(), b.metric.clone());
-        return Err(Incomparable::Metrics { a: a.name.clone(), of_a, b: b.name.clone(), of_b });
+        return Err(format!(
+            "{} is measured by {}, but {} by {}: only runs with the same metric can be compared",
+            a.name, a.metric, b.name, b.metric
+        ));
     }
     let pairs = pairs(a, b);
     let paired = pairs.is_some();
@@ -387,8 +362,10 @@ mod tests {
     fn rejects_different_datasets_and_metrics() {
         let (a, b) = (sample("mx", &HIGH), sample("go", &LOW));
         let elsewhere = Sample { dataset: "ppi".into(), ..b.clone() };
-        assert!(matches!(compare(&a, &elsewhere), Err(Incomparable::Datasets { .. })));
+        let reason = compare(&a, &elsewhere).unwrap_err();
+        assert_eq!(reason, "mx is on cora, but go is on ppi: only runs on the same dataset can be compared");
         let otherwise = Sample { metric: "micro-f1".into(), ..b };
-        assert!(matches!(compare(&a, &otherwise), Err(Incomparable::Metrics { .. })));
+        let reason = compare(&a, &otherwise).unwrap_err();
+        assert!(reason.starts_with("mx is measured by accuracy, but go by micro-f1"), "{reason}");
     }
 }

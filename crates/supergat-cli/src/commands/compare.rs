@@ -32,7 +32,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
         // For example, two run folders of one model.
         (a.name, b.name) = (args.a.clone(), args.b.clone());
     }
-    let comparison = compare(&a, &b).map_err(|error| CliError::usage(error.to_string()))?;
+    let comparison = compare(&a, &b).map_err(CliError::usage)?;
     output::print_result(args.json, &CompareOutput { schema: SCHEMA, comparison: &comparison }, || table(&comparison))
 }
 

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::Instant;
+use supergat_core::ModelKind;
 use supergat_data::Dataset;
 use supergat_train::estimate::estimate;
 use supergat_train::settings::Settings;
@@ -47,6 +48,11 @@ impl RunCost {
     }
 }
 
+/// Returns the resources of a run of a model: others than networks have no device.
+pub(super) fn of_run(resources: Resources, model: ModelKind) -> Resources {
+    Resources { device: if model.is_network() { resources.device } else { DeviceChoice::Cpu }, ..resources }
+}
+
 /// Measures the seconds of a run. It ends after an epoch if `keep_on` says no; the first epoch is then the estimate.
 pub(super) fn time(
     dataset: &Dataset,
@@ -54,8 +60,7 @@ pub(super) fn time(
     resources: Resources,
     keep_on: impl Fn() -> bool + Sync,
 ) -> Result<RunCost, String> {
-    let device = if settings.model.is_network() { resources.device } else { DeviceChoice::Cpu };
-    let resources = Resources { device, ..resources };
+    let resources = of_run(resources, settings.model);
     settings.check(dataset).map_err(|error| error.to_string())?;
     let (started, ends) = (Instant::now(), Mutex::new(Vec::new()));
     run_seeds(dataset, settings, &[0], resources, |observation| {

@@ -14,8 +14,8 @@ const RARE: f64 = 0.3;
 /// Ratio of the largest to the smallest class from which on weights of classes are searched.
 const IMBALANCED: f64 = 3.0;
 
-/// Metric by which epochs and trials are selected, and which is tested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Metric by which epochs and trials are selected, and which is tested. The default is accuracy or micro-F1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MetricChoice {
     /// Score that selects; `None` for accuracy or micro-F1.
     pub select: Option<Select>,
@@ -37,7 +37,7 @@ impl MetricChoice {
             ));
         }
         let reason = "the validation nodes have one class, so others are undefined";
-        Ok((Self { select: None, positive: None }, requested.notes(false, reason)))
+        Ok((Self::default(), requested.notes(false, reason)))
     }
 
     /// Returns whether the metric is defined for the validation nodes of a dataset.
@@ -62,6 +62,7 @@ impl MetricChoice {
 }
 
 /// A requested or usual metric, which may be undefined.
+#[derive(Default)]
 pub(super) struct RequestedMetric {
     pub(super) choice: MetricChoice,
     /// Reason for another metric than accuracy, if none was named.
@@ -78,7 +79,7 @@ impl RequestedMetric {
         let is_rare = |class: &usize| counts.len() == 2 && (counts[*class] as f64) < RARE * labelled as f64;
         let rare = rarest.filter(is_rare);
         let Some(name) = name else {
-            let Some(class) = rare else { return Ok(Self::plain()) };
+            let Some(class) = rare else { return Ok(Self::default()) };
             let share = 100.0 * counts[class] as f64 / labelled as f64;
             let rare = format!("only {share:.1} % of the labelled nodes have the class {}", dataset.class_names[class]);
             let choice = MetricChoice { select: Some(Select::Auroc), positive: None };
@@ -86,7 +87,7 @@ impl RequestedMetric {
         };
         let is_default = if dataset.is_multi_label() { name == "micro-f1" } else { name == "accuracy" };
         let select = match name {
-            _ if is_default => return Ok(Self::plain()),
+            _ if is_default => return Ok(Self::default()),
             "accuracy" => return Err("accuracy is undefined for nodes with several classes: use micro-f1".into()),
             "micro-f1" => return Err("micro-f1 equals accuracy for nodes with one class: use accuracy".into()),
             other => other.parse::<Select>().ok().filter(|_| METRICS.contains(&other)),
@@ -95,10 +96,6 @@ impl RequestedMetric {
         let select = select.ok_or_else(unknown)?;
         let positive = rare.filter(|&class| select == Select::AveragePrecision && class == 0);
         Ok(Self { choice: MetricChoice { select: Some(select), positive }, rare: None })
-    }
-
-    fn plain() -> Self {
-        Self { choice: MetricChoice { select: None, positive: None }, rare: None }
     }
 
     /// Returns notes about the choice. A metric that is undefined for a reason is replaced by accuracy.

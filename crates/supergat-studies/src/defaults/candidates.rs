@@ -19,6 +19,9 @@ pub const FAMILIES: [&str; 11] = [
     "sage-deep",
 ];
 
+/// Family of the study that is not compared by `recommend`.
+const GAT_MX: Family = Family::of_model("gat-mx");
+
 /// Most epochs of a run of a candidate.
 const EPOCHS: usize = 500;
 /// Epochs without a better validation score after which a run of a candidate stops.
@@ -123,7 +126,6 @@ impl Candidate {
 
 /// Returns the family of a name; `None` if this build does not have it.
 pub(super) fn family(name: &str) -> Option<(Family, ModelKind)> {
-    let others = [DEEP, Family::of_model("gat-mx")];
-    let family = Family::named(name).or_else(|| others.into_iter().find(|family| family.name == name))?;
+    let family = Family::named(name).or_else(|| (name == GAT_MX.name).then_some(GAT_MX))?;
     Some((family, family.kind().ok()?))
 }

@@ -206,8 +206,6 @@ fn with_parts(dataset: &Dataset, parts: &[Vec<Node>; 3]) -> Dataset {
 mod tests {
     use super::*;
 
-    const PLAIN: MetricChoice = MetricChoice { select: None, positive: None };
-
     fn sets(resampled: &Resampled<'_>, repetition: usize) -> [BTreeSet<u32>; 3] {
         let example = resampled.dataset(repetition).examples.remove(0);
         [example.train, example.validation, example.test].map(|list| list.into_iter().collect())
@@ -218,7 +216,7 @@ mod tests {
         let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6").unwrap();
         let example = &dataset.examples[0];
         let test: BTreeSet<u32> = example.test.iter().copied().collect();
-        let found = resampled(&dataset, Known::TrainingAndValidation, PLAIN, 0).unwrap();
+        let found = resampled(&dataset, Known::TrainingAndValidation, MetricChoice::default(), 0).unwrap();
         assert_eq!((found.count(), found.keeps_training), (MOST, false));
         assert_eq!(found.sizes(), [example.train.len(), example.validation.len() / 2, example.validation.len() / 2]);
         for repetition in 0..MOST {
@@ -229,7 +227,7 @@ mod tests {
             assert_eq!(train.len(), example.train.len());
         }
         assert_ne!(sets(&found, 0), sets(&found, 1));
-        let training = resampled(&dataset, Known::Training, PLAIN, 0).unwrap();
+        let training = resampled(&dataset, Known::Training, MetricChoice::default(), 0).unwrap();
         let all: BTreeSet<u32> = example.train.iter().copied().collect();
         assert!(sets(&training, 0).iter().all(|part| part.is_subset(&all)));
     }
@@ -238,20 +236,22 @@ mod tests {
     fn many_validation_nodes_keep_the_training_nodes() {
         let dataset = supergat_data::load("random-partition:classes=2,nodes=1000,degree=2").unwrap();
         let mut dataset = dataset.drawn_by_shares("20/60/20".parse().unwrap(), 1).unwrap();
-        let found = resampled(&dataset, Known::TrainingAndValidation, PLAIN, 0).unwrap();
+        let found = resampled(&dataset, Known::TrainingAndValidation, MetricChoice::default(), 0).unwrap();
         assert!(found.keeps_training && found.movable == 1200);
         assert_eq!(sets(&found, 3)[0], dataset.examples[0].train.iter().copied().collect());
         // Few validation nodes: some training nodes are held out too.
         let more = dataset.examples[0].validation.split_off(10);
         dataset.examples[0].test.extend(more);
-        let found = resampled(&dataset, Known::TrainingAndValidation, PLAIN, 0).unwrap();
+        let found = resampled(&dataset, Known::TrainingAndValidation, MetricChoice::default(), 0).unwrap();
         assert_eq!((found.movable, found.sizes()), (410, [246, 82, 82]));
     }
 
     #[test]
     fn too_few_labels_are_refused_with_the_reason() {
         let mut dataset = supergat_data::load("random-partition:classes=2,nodes=170,degree=2").unwrap();
-        let refused = |dataset: &Dataset| resampled(dataset, Known::TrainingAndValidation, PLAIN, 0).err().unwrap();
+        let refused = |dataset: &Dataset| {
+            resampled(dataset, Known::TrainingAndValidation, MetricChoice::default(), 0).err().unwrap()
+        };
         dataset.examples[0].validation.clear();
         let train = dataset.examples[0].train.clone();
         dataset.examples[0].train.truncate(3);
@@ -261,7 +261,7 @@ mod tests {
         // Five nodes of two classes are enough for scores that mean little.
         dataset.examples[0].train = [&train[..3], &train[train.len() - 2..]].concat();
         dataset.examples[0].train.sort_unstable();
-        let found = resampled(&dataset, Known::TrainingAndValidation, PLAIN, 0).unwrap();
+        let found = resampled(&dataset, Known::TrainingAndValidation, MetricChoice::default(), 0).unwrap();
         assert_eq!(found.sizes(), [3, 1, 1]);
     }
 }

@@ -73,11 +73,8 @@ pub(super) fn run(
         much_later: plan.end.zip(plan.seconds).map(|(end, seconds)| end + Duration::from_secs_f64(LATE * seconds)),
         observe,
     };
-    let cost_of = |candidate: &Candidate| {
-        let place = plan.families.iter().position(|family| *family == candidate.family);
-        place.map_or(RunCost { fixed: 0.0, epoch: 0.0 }, |place| plan.costs[place])
-    };
-    let costs: Vec<RunCost> = candidates.iter().map(cost_of).collect();
+    // In the order of the candidates.
+    let costs = plan.costs.clone();
     let mut found = course.round(&candidates, &costs, &splits, plan.seed);
     if plan.first_epochs.is_some() {
         let best = best_networks(&candidates, &found);

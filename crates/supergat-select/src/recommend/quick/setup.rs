@@ -1,5 +1,6 @@
 //! Everything that a comparison is made from: dataset, metric, resampled parts and candidates.
 
+use crate::recommend::cost::of_run;
 use crate::recommend::families::{Family, LeftOut};
 use crate::recommend::map::{Known, MapAnswer};
 use crate::recommend::metric::{MetricChoice, RequestedMetric};
@@ -8,7 +9,7 @@ use crate::recommend::quick::question::QuickQuestion;
 use crate::recommend::quick::resampled::{Resampled, resampled};
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
-use supergat_train::{DeviceChoice, Resources};
+use supergat_train::Resources;
 
 /// Number of nodes, or of directed edges, from which on a graph is large: one network is then trained at a time, which
 /// takes less memory.
@@ -39,8 +40,7 @@ impl Workers {
 
     /// Returns the resources of a run of a model: others than networks have no device.
     pub(super) fn of_run(&self, model: ModelKind) -> Resources {
-        let device = if model.is_network() { self.each.device } else { DeviceChoice::Cpu };
-        Resources { device, ..self.each }
+        of_run(self.each, model)
     }
 }
 
@@ -62,7 +62,7 @@ impl<'a> Setup<'a> {
         question: &QuickQuestion,
         map: &'a MapAnswer,
     ) -> Result<Result<Self, String>, String> {
-        let plain = MetricChoice { select: None, positive: None };
+        let plain = MetricChoice::default();
         let draw = |metric| resampled(dataset, question.known, metric, question.seed);
         let (metric, notes, drawn) = match dataset.classes() {
             0 => (plain, Vec::new(), draw(plain)),
