@@ -5,13 +5,11 @@ use crate::config::keys::nearest_first;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::files::{self, probe};
 use crate::output::{self, SCHEMA};
-use crate::process;
 use crate::process::interrupt::Interrupt;
-use crate::sweep::{self, open, sweep, told};
+use crate::sweep::{resources_for, results_for, sweep, told};
 use clap::ValueEnum;
 use std::process::ExitCode;
 use supergat_figure::sheet::{Sheet, csv, html, json, markdown};
-use supergat_select::sweep::ResultsFile;
 use supergat_studies::reproduce::{Table, TablePlan, WallClock, tables};
 use supergat_train::task::NodeClassification;
 use supergat_train::{Resources, Settings};
@@ -25,21 +23,14 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
             "--table-only: wall-clock times are not stored in a results file; run the command without it to measure them",
         ));
     }
-    let resources = match args.table_only {
-        true => process::resources(args.sweep.threads, args.sweep.device, true)?,
-        false => sweep::resources(&args.sweep)?,
-    };
+    let resources = resources_for(&args.sweep, args.table_only)?;
     probe(&args.out)?;
     let interrupt = Interrupt::listen()?;
     let mut sheets = Vec::new();
     let mut interrupted = false;
     if !plans.is_empty() {
         let path = args.results.clone().unwrap_or_else(|| args.out.join("results.jsonl"));
-        let mut results = if args.table_only { ResultsFile::read(&path)? } else { open(&path)? };
-        results.select(resources.kind());
-        if !args.sweep.quiet {
-            results.damage_notes().iter().for_each(|note| output::note(note));
-        }
+        let mut results = results_for(&path, args.table_only, resources, args.sweep.quiet)?;
         if !args.table_only {
             let jobs = plans.iter().flat_map(TablePlan::jobs).collect();
             let outcome = sweep(&NodeClassification, jobs, &mut results, resources, args.sweep.quiet, &interrupt)?;

@@ -10,7 +10,7 @@ use crate::process;
 use crate::process::interrupt::Interrupt;
 use progress::SweepProgress;
 use std::path::Path;
-use supergat_select::sweep::{Job, ResultsFile, SweepOutcome, run_task_sweep};
+use supergat_select::sweep::{Job, ResultsFile, SweepOutcome, run_sweep};
 use supergat_train::Resources;
 use supergat_train::task::Task;
 
@@ -19,6 +19,24 @@ pub fn resources(args: &SweepArgs) -> Result<Resources> {
     let resources = process::resources(args.threads, args.device, args.quiet)?;
     resources.check()?;
     Ok(resources)
+}
+
+/// Returns what a command may use that trains runs or, if `table_only`, only writes tables of them and needs no device.
+pub fn resources_for(args: &SweepArgs, table_only: bool) -> Result<Resources> {
+    match table_only {
+        true => process::resources(args.threads, args.device, true),
+        false => resources(args),
+    }
+}
+
+/// Opens a results file for appending or, if `table_only`, only reads it. Reports damaged lines.
+pub fn results_for(path: &Path, table_only: bool, resources: Resources, quiet: bool) -> Result<ResultsFile> {
+    let mut results = if table_only { ResultsFile::read(path)? } else { open(path)? };
+    results.select(resources.kind());
+    if !quiet {
+        results.damage_notes().iter().for_each(|note| output::note(note));
+    }
+    Ok(results)
 }
 
 /// Opens a results file for appending; creates the file and its folder if they are missing.
@@ -47,13 +65,7 @@ pub fn study_of_tasks(
     resources: Resources,
     quiet: bool,
 ) -> Result<(ResultsFile, SweepOutcome)> {
-    let note = |text: &str| {
-        if !quiet {
-            output::note(text)
-        }
-    };
-    let mut results = open(path)?;
-    results.damage_notes().iter().for_each(|text| note(text));
+    let mut results = results_for(path, false, resources, quiet)?;
     let interrupt = Interrupt::listen()?;
     let mut all = SweepOutcome::default();
     for (task, jobs) in tasks {
@@ -61,7 +73,9 @@ pub fn study_of_tasks(
             all = all.and(sweep(task, jobs, &mut results, resources, quiet, &interrupt)?);
         }
     }
-    note(&told(&all, path));
+    if !quiet {
+        output::note(&told(&all, path));
+    }
     Ok((results, all))
 }
 
@@ -75,8 +89,7 @@ pub fn sweep(
     interrupt: &Interrupt,
 ) -> Result<SweepOutcome> {
     let progress = SweepProgress::new(quiet, jobs.len());
-    let report =
-        run_task_sweep(task, jobs, results, resources, |event, tally| progress.follow(event, tally, interrupt));
+    let report = run_sweep(task, jobs, results, resources, |event, tally| progress.follow(event, tally, interrupt));
     progress.finish();
     Ok(report?)
 }

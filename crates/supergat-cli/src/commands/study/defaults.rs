@@ -2,15 +2,15 @@
 
 use super::write;
 use crate::args::DefaultsArgs;
-use crate::error::{CliError, INTERRUPTED, Result};
+use crate::error::{CliError, Result};
 use crate::files::probe;
-use crate::output::{self, SCHEMA};
-use crate::{process, sweep};
+use crate::output::SCHEMA;
+use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_figure::sheet::{Sheet, csv, markdown};
 use supergat_figure::{Axis, Page, Plot, panels};
-use supergat_select::sweep::{ResultsFile, SweepOutcome};
+use supergat_select::sweep::SweepOutcome;
 use supergat_studies::defaults::{
     CANDIDATES, DefaultsPlan, DefaultsStudy, DefaultsTask, FAMILIES, RecommendTask, Rule, StudyGraph, sheet,
 };
@@ -40,10 +40,7 @@ struct DefaultsOutput<'a> {
 /// Trains the missing runs, and writes tables and figures.
 pub fn run(args: &DefaultsArgs) -> Result<ExitCode> {
     // The threads start before a dataset is read.
-    let resources = match args.table_only {
-        true => process::resources(args.sweep.threads, args.sweep.device, true)?.resolved(),
-        false => sweep::resources(&args.sweep)?,
-    };
+    let resources = sweep::resources_for(&args.sweep, args.table_only)?.resolved();
     if !resources.kind().is_cpu() {
         return Err(CliError::usage("study defaults runs on the CPU, like label propagation and trees"));
     }
@@ -52,9 +49,8 @@ pub fn run(args: &DefaultsArgs) -> Result<ExitCode> {
     let (results, outcome) = match args.table_only {
         true => {
             probe(&args.out)?;
-            let mut results = ResultsFile::read(&path)?;
-            results.select(resources.kind());
-            (results, SweepOutcome::default())
+            // Damaged lines are reported when runs are trained.
+            (sweep::results_for(&path, true, resources, true)?, SweepOutcome::default())
         }
         false => {
             let recommend = RecommendTask::of(&plan);
@@ -77,13 +73,9 @@ pub fn run(args: &DefaultsArgs) -> Result<ExitCode> {
     files.push(("report.html", page(&regrets, &gains, &recipe, &sheets, args.splits)));
     files.extend([("regrets.svg", regrets), ("gains.svg", gains), ("recipe.txt", recipe.clone())]);
     write(&args.out, files, args.sweep.quiet)?;
-    if args.sweep.json {
-        let (folder, interrupted) = (args.out.display().to_string(), outcome.interrupted);
-        output::print_json(&DefaultsOutput { schema: SCHEMA, interrupted, folder, study: &study })?;
-    } else {
-        output::print(&format!("{}\n{recipe}", markdown(&sheets[..2])))?;
-    }
-    Ok(if outcome.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+    let (folder, interrupted) = (args.out.display().to_string(), outcome.interrupted);
+    let output = DefaultsOutput { schema: SCHEMA, interrupted, folder, study: &study };
+    super::finish(args.sweep.json, &output, || format!("{}\n{recipe}", markdown(&sheets[..2])), interrupted)
 }
 
 /// Returns the requested study.
@@ -161,14 +153,12 @@ fn gains(study: &DefaultsStudy) -> String {
 
 /// Builds the HTML page.
 fn page(regrets: &str, gains: &str, recipe: &str, sheets: &[Sheet], splits: u64) -> String {
-    let mut page = Page::new("Defaults and rules", "Which settings and which model for a new graph?")
+    let page = Page::new("Defaults and rules", "Which settings and which model for a new graph?")
         .text(METHOD)
         .figure(regrets, "Test metric of the best family minus that of the named one.")
         .figure(gains, "Mean gain over the same attention without self-supervision, with its 95 % interval.");
-    for sheet in sheets {
-        page = sheet.add_to(page);
-    }
-    page.section("Recipe")
+    super::with_tables(page, sheets)
+        .section("Recipe")
         .code(recipe)
         .section("Command")
         .code(&format!("supergat study defaults --splits {splits}"))

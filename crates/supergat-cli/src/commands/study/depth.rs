@@ -4,12 +4,11 @@ mod figures;
 mod progress;
 
 use crate::args::DepthArgs;
-use crate::error::{CliError, INTERRUPTED, Result};
+use crate::error::{CliError, Result};
 use crate::files::probe;
 use crate::output::{self, SCHEMA};
-use crate::process;
 use crate::process::interrupt::Interrupt;
-use crate::sweep::open;
+use crate::sweep::{resources_for, results_for};
 use progress::DepthProgress;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -39,21 +38,16 @@ struct DepthOutput<'a> {
 /// Runs the missing cells, and writes tables and figures.
 pub fn run(args: &DepthArgs) -> Result<ExitCode> {
     check(args)?;
-    let resources = match args.table_only {
-        true => process::resources(args.sweep.threads, args.sweep.device, true)?,
-        false => crate::sweep::resources(&args.sweep)?,
-    };
+    let resources = resources_for(&args.sweep, args.table_only)?;
     let plan = plan(args)?;
     probe(&args.out)?;
     let path = args.results.clone().unwrap_or_else(|| args.out.join("results.jsonl"));
-    let mut results = if args.table_only { ResultsFile::read(&path)? } else { open(&path)? };
-    results.select(resources.resolved().kind());
+    let mut results = results_for(&path, args.table_only, resources, args.sweep.quiet)?;
     let note = |text: &str| {
         if !args.sweep.quiet {
             output::note(text)
         }
     };
-    results.damage_notes().iter().for_each(|text| note(text));
     let mut is_interrupted = false;
     let mut outcome = DepthOutcome::default();
     if !args.table_only {
@@ -72,13 +66,10 @@ pub fn run(args: &DepthArgs) -> Result<ExitCode> {
         return Err(CliError::job(format!("no cell has results; see the errors above and in {}", path.display())));
     }
     write(&study, args)?;
-    if args.sweep.json {
-        let folder = args.out.display().to_string();
-        output::print_json(&DepthOutput { schema: SCHEMA, interrupted: outcome.interrupted, folder, study: &study })?;
-    } else {
-        output::print(&markdown(&[sheet::summary(&study), sheet::cells(&study)]))?;
-    }
-    Ok(if is_interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+    let (interrupted, folder) = (outcome.interrupted, args.out.display().to_string());
+    let output = DepthOutput { schema: SCHEMA, interrupted, folder, study: &study };
+    let text = || markdown(&[sheet::summary(&study), sheet::cells(&study)]);
+    super::finish(args.sweep.json, &output, text, is_interrupted)
 }
 
 /// Refuses models without attention and invalid times.
@@ -147,18 +138,14 @@ fn write(study: &DepthStudy, args: &DepthArgs) -> Result<()> {
 
 /// Builds the HTML page.
 fn page(study: &DepthStudy, depth: &str, gains: &str, sheets: &[Sheet]) -> String {
-    let mut page =
-        Page::new("Self-supervision and depth", "Does self-supervision help beyond depth, where, and how much?")
-            .text(METHOD)
-            .figure(
-                gains,
-                "Mean gain over the same attention without self-supervision, with its 95 % interval over splits.",
-            )
-            .figure(depth, "Mean test metric over splits, with its 95 % interval.");
-    for sheet in sheets {
-        page = sheet.add_to(page);
-    }
-    page.section("Command").code(&command(study)).html()
+    let page = Page::new("Self-supervision and depth", "Does self-supervision help beyond depth, where, and how much?")
+        .text(METHOD)
+        .figure(
+            gains,
+            "Mean gain over the same attention without self-supervision, with its 95 % interval over splits.",
+        )
+        .figure(depth, "Mean test metric over splits, with its 95 % interval.");
+    super::with_tables(page, sheets).section("Command").code(&command(study)).html()
 }
 
 /// Returns the command of the study.

@@ -4,13 +4,12 @@ mod figures;
 
 use crate::args::GridArgs;
 use crate::config::keys::nearest_first;
-use crate::error::{CliError, INTERRUPTED, Result};
+use crate::error::{CliError, Result};
 use crate::files::probe;
 use crate::output::{self, SCHEMA};
-use crate::process;
 use crate::process::interrupt::Interrupt;
 use crate::sweep::progress::SweepProgress;
-use crate::sweep::{open, told};
+use crate::sweep::{resources_for, results_for, told};
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_core::ModelKind;
@@ -45,40 +44,23 @@ struct GridOutput<'a> {
 pub fn run(args: &GridArgs) -> Result<ExitCode> {
     let plan = plan(args)?;
     let path = args.results.clone().unwrap_or_else(|| args.out.join("results.jsonl"));
-    let resources = match args.table_only {
-        true => process::resources(args.sweep.threads, args.sweep.device, true)?,
-        false => crate::sweep::resources(&args.sweep)?,
-    };
+    let resources = resources_for(&args.sweep, args.table_only)?;
     probe(&args.out)?;
-    let mut results = if args.table_only { ResultsFile::read(&path)? } else { open(&path)? };
-    results.select(resources.kind());
-    let note = |text: &str| {
-        if !args.sweep.quiet {
-            output::note(text)
-        }
-    };
-    results.damage_notes().iter().for_each(|text| note(text));
+    let mut results = results_for(&path, args.table_only, resources, args.sweep.quiet)?;
     let mut interrupted = false;
     if !args.table_only {
         let outcome = sweep(&plan, &mut results, resources, args)?;
         interrupted = outcome.interrupted;
-        note(&told(&outcome, &path));
+        if !args.sweep.quiet {
+            output::note(&told(&outcome, &path));
+        }
     }
     let study = GridStudy::new(&plan, &results);
     write(&study, args)?;
-    if args.sweep.json {
-        let folder = args.out.display().to_string();
-        output::print_json(&GridOutput {
-            schema: SCHEMA,
-            coarse: study.is_coarse(),
-            interrupted,
-            folder,
-            study: &study,
-        })?;
-    } else {
-        output::print(&markdown(&[sheet::summary(&study), sheet::confusion(&study)]))?;
-    }
-    Ok(if interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+    let (coarse, folder) = (study.is_coarse(), args.out.display().to_string());
+    let output = GridOutput { schema: SCHEMA, coarse, interrupted, folder, study: &study };
+    let text = || markdown(&[sheet::summary(&study), sheet::confusion(&study)]);
+    super::finish(args.sweep.json, &output, text, interrupted)
 }
 
 /// Builds the requested grid.
@@ -141,12 +123,9 @@ fn page(study: &GridStudy, gains: &str, recipe: &str, sheets: &[Sheet]) -> Strin
         "The best form of attention by homophily and degree: {complete} of {graphs} synthetic graphs{}",
         if study.is_coarse() { ", a coarse search" } else { "" }
     );
-    let mut page = Page::new("The synthetic grid", &subtitle)
+    let page = Page::new("The synthetic grid", &subtitle)
         .text(METHOD)
         .figure(gains, "Gain over GAT against the average degree, one panel per homophily.")
         .figure(recipe, RECIPE);
-    for sheet in sheets {
-        page = sheet.add_to(page);
-    }
-    page.html()
+    super::with_tables(page, sheets).html()
 }

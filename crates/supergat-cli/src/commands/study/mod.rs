@@ -11,10 +11,13 @@ pub mod synthetic;
 pub mod variance;
 
 use crate::args::StudyCommand;
-use crate::error::Result;
+use crate::error::{INTERRUPTED, Result};
 use crate::{files, output};
+use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
+use supergat_figure::Page;
+use supergat_figure::sheet::Sheet;
 
 /// Runs a study.
 pub fn run(command: &StudyCommand) -> Result<ExitCode> {
@@ -29,6 +32,17 @@ pub fn run(command: &StudyCommand) -> Result<ExitCode> {
         StudyCommand::Synthetic(args) => synthetic::run(args),
         StudyCommand::Variance(args) => variance::run(args),
     }
+}
+
+/// Adds tables to a page.
+fn with_tables(page: Page, sheets: &[Sheet]) -> Page {
+    sheets.iter().fold(page, |page, sheet| sheet.add_to(page))
+}
+
+/// Prints the result of a study, as one JSON object or as text, and returns the exit code.
+fn finish(json: bool, result: &impl Serialize, text: impl FnOnce() -> String, interrupted: bool) -> Result<ExitCode> {
+    let printed = output::print_result(json, result, text)?;
+    Ok(if interrupted { INTERRUPTED.into() } else { printed })
 }
 
 /// Writes the files of a study and prints the path of its page.

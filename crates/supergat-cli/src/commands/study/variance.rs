@@ -73,12 +73,7 @@ pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
     let files = [("table.md", text.clone()), ("table.csv", csv(&sheets[0])), ("layers.csv", csv(&sheets[1]))];
     let figures = [("variance-formula.svg", formulas), ("variance-layers.svg", depth), ("report.html", page)];
     write(&args.out, files.into_iter().chain(figures), args.sweep.quiet)?;
-    if args.sweep.json {
-        output::print_json(&study)?
-    } else {
-        output::print(&text)?
-    }
-    Ok(ExitCode::SUCCESS)
+    output::print_result(args.sweep.json, &study, || text)
 }
 
 /// Returns the published settings of the four-layer model, or the general settings with four layers.
@@ -116,19 +111,14 @@ fn simulated(cases: &[Case]) -> Sheet {
     };
     let agree: usize =
         cases.iter().map(|case| inside(&case.go, case.go_formula) + inside(&case.dp, case.dp_formula)).sum();
-    Sheet {
-        title: "Variance of unnormalised attention, simulated and by formula".into(),
-        header: ["varied", "value", "GO simulated", "GO formula", "DP simulated", "DP exact", "DP bound"]
-            .map(Into::into)
-            .into(),
-        rows: cases.iter().map(row).collect(),
-        csv_header: "varied,value,go,go_error,go_formula,dp,dp_error,dp_formula,dp_bound".into(),
-        csv_rows: cases.iter().map(numbers).collect(),
-        notes: vec![format!(
-            "± is half the width of the 95 % interval. {agree} of {} formulas lie within it; 95 % are expected.",
-            2 * cases.len()
-        )],
-    }
+    let title = "Variance of unnormalised attention, simulated and by formula";
+    let header = ["varied", "value", "GO simulated", "GO formula", "DP simulated", "DP exact", "DP bound"];
+    let csv_header = "varied,value,go,go_error,go_formula,dp,dp_error,dp_formula,dp_bound";
+    let note = format!(
+        "± is half the width of the 95 % interval. {agree} of {} formulas lie within it; 95 % are expected.",
+        2 * cases.len()
+    );
+    Sheet::new(title, header, cases.iter().map(row)).with_csv(csv_header, cases.iter().map(numbers)).with_notes([note])
 }
 
 /// Returns the geometric mean over seeds of a layer's variance, and the ends of its 95 % interval.
@@ -163,14 +153,10 @@ fn layers(study: &VarianceOutput) -> Sheet {
             })
         })
     });
-    Sheet {
-        title: format!("Variance of unnormalised attention over edges and heads, {}", study.dataset),
-        header: ["model", "layer", "before training", "after training"].map(Into::into).into(),
-        rows: rows.collect(),
-        csv_header: "model,seed,layer,before,after,test".into(),
-        csv_rows: numbers.collect(),
-        notes: vec!["Geometric mean over seeds, with Student's 95 % interval of its logarithm.".into()],
-    }
+    let title = format!("Variance of unnormalised attention over edges and heads, {}", study.dataset);
+    Sheet::new(title, ["model", "layer", "before training", "after training"], rows)
+        .with_csv("model,seed,layer,before,after,test", numbers)
+        .with_notes(["Geometric mean over seeds, with Student's 95 % interval of its logarithm."])
 }
 
 /// Formats a number with three significant digits or more.
@@ -231,18 +217,15 @@ fn depth_figure(study: &VarianceOutput) -> String {
 }
 
 fn page(args: &VarianceArgs, sheets: &[Sheet; 2], formulas: &str, depth: &str) -> String {
-    let mut page = Page::new("Variance of attention", "The proposition on GO and DP attention: a simulation, and models with four layers")
+    let page = Page::new("Variance of attention", "The proposition on GO and DP attention: a simulation, and models with four layers")
         .section("The proposition")
         .text("Dots are simulated, with 95 % intervals; lines are formulas. The proposition gives the variance of GO attention and a lower bound for DP attention.")
         .figure(formulas, "Variance of e over inputs, weights and attention vectors.")
         .section("In trained models")
         .figure(depth, "Variance of e over all edges and heads: geometric mean over seeds, with 95 % intervals.");
-    for sheet in sheets {
-        page = page.section(&sheet.title).toned_table(&sheet.header, &sheet.rows).notes(&sheet.notes);
-    }
     let command = format!(
         "supergat study variance {} --trials {} --seeds {} --seed {}",
         args.dataset, args.trials, args.seeds, args.seed
     );
-    page.section("Command").code(&command).html()
+    super::with_tables(page, sheets).section("Command").code(&command).html()
 }
