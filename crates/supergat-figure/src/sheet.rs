@@ -53,7 +53,46 @@ pub fn html(sheets: &[Sheet]) -> String {
     sheets.iter().fold(page, |page, sheet| sheet.add_to(page)).html()
 }
 
+/// Returns a text of a table; `-` if there is none.
+pub fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".into())
+}
+
+/// Returns a number of a CSV file in full precision; an empty text if there is none.
+pub fn exact(number: Option<f64>) -> String {
+    number.map(|number| number.to_string()).unwrap_or_default()
+}
+
+/// Returns a p-value with four decimals.
+pub fn p_value(p: f64) -> String {
+    if p < 1e-4 { "<0.0001".into() } else { format!("{p:.4}") }
+}
+
 impl Sheet {
+    /// Creates a table without notes, whose CSV file has the same texts.
+    pub fn new(
+        title: impl Into<String>,
+        header: impl IntoIterator<Item: Into<String>>,
+        rows: impl IntoIterator<Item = (Tone, Vec<String>)>,
+    ) -> Self {
+        let header: Vec<String> = header.into_iter().map(Into::into).collect();
+        let rows: Vec<(Tone, Vec<String>)> = rows.into_iter().collect();
+        let (csv_header, csv_rows) = (header.join(","), rows.iter().map(|(_, row)| row.clone()).collect());
+        Self { title: title.into(), header, rows, csv_header, csv_rows, notes: Vec::new() }
+    }
+
+    /// Sets header line and rows of the CSV file.
+    #[must_use]
+    pub fn with_csv(self, header: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
+        Self { csv_header: header.to_owned(), csv_rows: rows.into_iter().collect(), ..self }
+    }
+
+    /// Sets the notes below the table.
+    #[must_use]
+    pub fn with_notes(self, notes: impl IntoIterator<Item: Into<String>>) -> Self {
+        Self { notes: notes.into_iter().map(Into::into).collect(), ..self }
+    }
+
     /// Adds a section with the table and its notes to a page.
     pub fn add_to(&self, page: Page) -> Page {
         page.section(&self.title).toned_table(&self.header, &self.rows).notes(&self.notes)

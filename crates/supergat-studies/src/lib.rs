@@ -11,10 +11,12 @@ pub mod link_prediction;
 mod records;
 pub mod report;
 pub mod reproduce;
+mod seeded;
 pub mod sensitivity;
 pub mod synthetic;
 mod tasks;
 pub mod variance;
 
 pub use agreement::Agreement;
+pub use seeded::SeededRuns;
 pub use tasks::task_named;

@@ -5,12 +5,13 @@
 //! settings stay as published. A point of a curve is the mean test metric over seeds, with Student's 95 %
 //! confidence interval. The summary of a curve is the range of its means.
 
+use crate::SeededRuns;
 use serde::Serialize;
 use supergat_core::ModelKind;
-use supergat_data::SplitChoice;
 use supergat_numerics::statistics::{Interval, Summary};
-use supergat_select::sweep::{Job, ResultsFile, dataset_name};
+use supergat_select::sweep::ResultsFile;
 use supergat_train::settings::Settings;
+use supergat_train::task::NODE;
 
 /// A hyperparameter of self-supervision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -46,6 +47,15 @@ impl Hyperparameter {
         }
     }
 
+    /// Returns the values of the paper and that of `settings`, ascending.
+    fn values_around(self, settings: &Settings) -> Vec<f64> {
+        let mut values = self.values().to_vec();
+        values.push(self.get(settings));
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        values
+    }
+
     /// Returns the value in `settings`.
     pub fn get(self, settings: &Settings) -> f64 {
         match self {
@@ -74,13 +84,9 @@ pub fn best_model(dataset: &str) -> ModelKind {
 /// Runs of the study on one dataset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SensitivityPlan {
-    source: String,
-    /// Name of the dataset in results.
-    pub dataset: String,
-    /// Metric: `accuracy` or `micro-f1`.
-    pub metric: &'static str,
+    /// All runs. The published settings occur once.
+    pub runs: SeededRuns,
     centre: Settings,
-    seeds: u64,
 }
 
 impl SensitivityPlan {
@@ -91,36 +97,7 @@ impl SensitivityPlan {
         let preset = dataset.preset.as_deref().unwrap_or_default();
         let model = model.unwrap_or_else(|| best_model(preset));
         let centre = Settings::published(preset, model).unwrap_or_else(|| Settings::general(model));
-        let metric = if dataset.is_multi_label() { "micro-f1" } else { "accuracy" };
-        Ok(Self { source: source.to_owned(), dataset: dataset_name(source, &dataset), metric, centre, seeds })
-    }
-
-    /// Returns the model.
-    pub fn model(&self) -> ModelKind {
-        self.centre.model
-    }
-
-    /// Returns the values of a hyperparameter in ascending order, including the published one.
-    fn values(&self, hyperparameter: Hyperparameter) -> Vec<f64> {
-        let mut values = hyperparameter.values().to_vec();
-        values.push(hyperparameter.get(&self.centre));
-        values.sort_by(f64::total_cmp);
-        values.dedup();
-        values
-    }
-
-    /// Returns all runs. The published settings occur once.
-    pub fn jobs(&self) -> Vec<Job> {
-        let mut all: Vec<Settings> = Vec::new();
-        for hyperparameter in Hyperparameter::ALL {
-            for settings in self.values(hyperparameter).into_iter().map(|value| hyperparameter.with(self.centre, value))
-            {
-                if !all.contains(&settings) {
-                    all.push(settings);
-                }
-            }
-        }
-        Job::for_seeds(&self.source, &all, self.seeds)
+        Ok(Self { runs: SeededRuns::new(source, &dataset, around(centre), seeds), centre })
     }
 
     /// Returns the curves of all hyperparameters from the results in a file.
@@ -130,34 +107,34 @@ impl SensitivityPlan {
 
     fn curve(&self, hyperparameter: Hyperparameter, results: &ResultsFile) -> Curve {
         let point = |value| {
-            let settings = hyperparameter.with(self.centre, value);
-            let tests = self.tests(&settings, results);
-            (!tests.is_empty()).then(|| SensitivityPoint::new(value, Summary::of(tests)))
+            let records = self.runs.records(NODE, &hyperparameter.with(self.centre, value), results);
+            let tests = records.into_iter().filter_map(|record| Some(100.0 * record.test()?.metric));
+            let test = Some(tests.collect()).filter(|tests: &Vec<f64>| !tests.is_empty()).map(Summary::of)?;
+            Some(SensitivityPoint { value, interval: test.interval().ok(), test })
         };
         Curve {
-            dataset: self.dataset.clone(),
+            dataset: self.runs.dataset.clone(),
             model: self.centre.model.to_string(),
-            metric: self.metric,
+            metric: self.runs.metric,
             hyperparameter,
             published: hyperparameter.get(&self.centre),
-            points: self.values(hyperparameter).into_iter().filter_map(point).collect(),
+            points: hyperparameter.values_around(&self.centre).into_iter().filter_map(point).collect(),
         }
     }
+}
 
-    /// Returns test metrics in percent, in the order of the seeds.
-    fn tests(&self, settings: &Settings, results: &ResultsFile) -> Vec<f64> {
-        let split = SplitChoice::Published.to_string();
-        let matching = results.records().filter(|record| {
-            record.dataset == self.dataset
-                && record.split == split
-                && record.settings == *settings
-                && record.seed < self.seeds
-        });
-        let mut tests: Vec<(u64, f64)> =
-            matching.filter_map(|record| Some((record.seed, record.test()?.metric))).collect();
-        tests.sort_by_key(|(seed, _)| *seed);
-        tests.into_iter().map(|(_, metric)| 100.0 * metric).collect()
+/// Returns settings with each hyperparameter varied alone, each once.
+fn around(centre: Settings) -> Vec<Settings> {
+    let mut all: Vec<Settings> = Vec::new();
+    for hyperparameter in Hyperparameter::ALL {
+        for value in hyperparameter.values_around(&centre) {
+            let settings = hyperparameter.with(centre, value);
+            if !all.contains(&settings) {
+                all.push(settings);
+            }
+        }
     }
+    all
 }
 
 /// Results of one value of a hyperparameter.
@@ -169,13 +146,6 @@ pub struct SensitivityPoint {
     pub test: Summary,
     /// 95 % confidence interval of the mean; `None` for a single seed.
     pub interval: Option<Interval>,
-}
-
-impl SensitivityPoint {
-    fn new(value: f64, test: Summary) -> Self {
-        let interval = test.interval().ok();
-        Self { value, test, interval }
-    }
 }
 
 /// The test metric against one hyperparameter.
@@ -219,6 +189,7 @@ mod tests {
     use super::*;
     use std::ops::ControlFlow;
     use supergat_select::sweep::run_sweep;
+    use supergat_train::task::NodeClassification;
 
     const SOURCE: &str = "random-partition:classes=2,nodes=200,degree=4,homophily=0.9";
 
@@ -231,13 +202,14 @@ mod tests {
             s.network.heads = 1;
             s.network.output_heads = 1;
         });
+        plan.runs.settings = around(plan.centre);
         plan
     }
 
     #[test]
     fn varies_each_hyperparameter_alone() {
         let plan = plan(3);
-        let jobs = plan.jobs();
+        let jobs = plan.runs.jobs();
         let centre = plan.centre;
         // The paper has 8 + 5 + 5 values. The published 1 and 0.5 are among them, 0.8 is not; the centre is
         // run once.
@@ -248,7 +220,7 @@ mod tests {
             assert!(differs.iter().filter(|differs| **differs).count() <= 1, "{:?}", job.settings);
         }
         assert_eq!(jobs.iter().filter(|job| job.settings == centre).count(), 3);
-        assert_eq!(plan.values(Hyperparameter::PE), [0.1, 0.3, 0.5, 0.7, 0.8, 0.9]);
+        assert_eq!(Hyperparameter::PE.values_around(&centre), [0.1, 0.3, 0.5, 0.7, 0.8, 0.9]);
     }
 
     #[test]
@@ -257,8 +229,7 @@ mod tests {
         let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).unwrap();
         let plan = plan(2);
         assert!(plan.curves(&results).iter().all(|curve| curve.points.is_empty() && curve.range().is_none()));
-        let jobs = plan.jobs();
-        run_sweep(jobs, &mut results, 2, |_, _| ControlFlow::Continue(())).unwrap();
+        run_sweep(&NodeClassification, plan.runs.jobs(), &mut results, 2, |_, _| ControlFlow::Continue(())).unwrap();
         let curves = plan.curves(&results);
         let [lambda, p_n, p_e] = &curves[..] else { panic!("three curves") };
         assert_eq!([lambda, p_n, p_e].map(|curve| curve.points.len()), [8, 5, 6]);
@@ -274,7 +245,9 @@ mod tests {
         };
         assert!(lambda.points.iter().all(contains_mean));
         // A plan with fewer seeds uses the first ones; a single seed has no interval.
-        let one = &SensitivityPlan { seeds: 1, ..plan }.curves(&results)[0].points[0];
+        let mut fewer = plan;
+        fewer.runs.seeds = 1;
+        let one = &fewer.curves(&results)[0].points[0];
         assert!(one.test.values == lambda.points[0].test.values[..1] && one.interval.is_none());
     }
 

@@ -9,7 +9,7 @@ use crate::process;
 use crate::process::interrupt::Interrupt;
 use progress::SweepProgress;
 use std::path::Path;
-use supergat_select::sweep::{Job, ResultsFile, SweepOutcome, run_task_sweep};
+use supergat_select::sweep::{Job, ResultsFile, SweepOutcome, run_sweep};
 use supergat_train::Resources;
 use supergat_train::task::Task;
 
@@ -94,7 +94,7 @@ pub fn sweep(
 ) -> Result<SweepOutcome> {
     let progress = SweepProgress::new(args.quiet, jobs.len());
     let outcome =
-        run_task_sweep(task, jobs, results, resources, |event, tally| progress.follow(event, tally, interrupt));
+        run_sweep(task, jobs, results, resources, |event, tally| progress.follow(event, tally, interrupt));
     progress.status.finish();
     Ok(outcome?)
 }

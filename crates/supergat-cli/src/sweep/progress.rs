@@ -32,7 +32,7 @@ impl SweepProgress {
     }
 
     fn observe(&self, event: Event<'_>, tally: Tally) {
-        if self.status.is_quiet() || matches!(event, Event::Epoch(_)) {
+        if self.status.is_quiet() || matches!(event, Event::Epoch) {
             return;
         }
         let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,12 +43,12 @@ impl SweepProgress {
                     bar.set_message(format!("loading {}", output::visible(source)));
                 }
             }
-            Event::Unavailable(source, reason, _) if !missing.iter().any(|name| name == source) => {
+            Event::Unavailable(source, reason) if !missing.iter().any(|name| name == source) => {
                 missing.push(source.to_owned());
                 self.status.line(&format!("skipped: {reason}"));
             }
             Event::Done(record) => self.done(record, tally),
-            Event::Unavailable(..) | Event::Found(_) | Event::Epoch(_) => {}
+            Event::Unavailable(..) | Event::Found(_) | Event::Epoch => {}
         }
     }
 

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use supergat_core::{Epoch, Error, Result};
 use supergat_data::{ClassWeight, Dataset, FeatureChoice};
-use supergat_train::fitted::Fitted;
 use supergat_train::task::{NODE, Task};
 
 /// Parts of names: rungs, normalised features and weights of classes. The rest of the name follows each of them.
@@ -70,6 +69,12 @@ impl Classification {
         Self { class_weight, row_normalise, rungs, name }
     }
 
+    /// Returns the task with another name.
+    #[must_use]
+    pub fn renamed(self, name: String) -> Self {
+        Self { name, ..self }
+    }
+
     /// Returns the task of this name, if there is one.
     pub fn named(name: &str) -> Option<Self> {
         let rung = |word: &str| {
@@ -115,10 +120,6 @@ impl Task for Classification {
             reason: error.to_string(),
         })?;
         Ok(Some(weighed))
-    }
-
-    fn measure(&self, _: &Dataset, _: u64, _: &Fitted) -> Result<Value> {
-        Ok(Value::Null)
     }
 
     fn stops_after(&self, epochs: usize, best: f64) -> bool {

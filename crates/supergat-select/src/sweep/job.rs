@@ -51,40 +51,24 @@ fn size(source: &str) -> Option<[f64; 2]> {
     Some([nodes, nodes * partition.degree])
 }
 
-/// Groups of one dataset, by split.
-type GroupsBySplit = Vec<(SplitChoice, Vec<Group>)>;
-
-/// Jobs with the same dataset, split and settings.
-#[derive(Debug)]
-pub(crate) struct Group {
-    pub(crate) jobs: Vec<Job>,
+/// Groups jobs with the same dataset, split and settings, so that each dataset, and each of its splits, is loaded once.
+/// Otherwise the order is kept.
+pub(crate) fn groups(jobs: Vec<Job>) -> Vec<Vec<Job>> {
+    let by_source = grouped(jobs, |a, b| a.source == b.source).into_iter();
+    let by_split = by_source.flat_map(|jobs| grouped(jobs, |a, b| a.split == b.split));
+    by_split.flat_map(|jobs| grouped(jobs, |a, b| a.settings == b.settings)).collect()
 }
 
-impl Group {
-    /// Groups jobs so that each dataset, and each of its splits, is loaded once. Otherwise the order is kept.
-    pub(crate) fn from_jobs(jobs: Vec<Job>) -> Vec<Self> {
-        let mut sources: Vec<(String, GroupsBySplit)> = Vec::new();
-        for job in jobs {
-            let splits =
-                find_or_insert(&mut sources, |(source, _)| *source == job.source, || (job.source.clone(), Vec::new()));
-            let groups = find_or_insert(&mut splits.1, |(split, _)| *split == job.split, || (job.split, Vec::new()));
-            let matches = |group: &Self| group.jobs[0].settings == job.settings;
-            match groups.1.iter_mut().find(|group| matches(group)) {
-                Some(group) => group.jobs.push(job),
-                None => groups.1.push(Self { jobs: vec![job] }),
-            }
+/// Groups equal jobs, in the order of the first of each group.
+fn grouped(jobs: Vec<Job>, is_equal: impl Fn(&Job, &Job) -> bool) -> Vec<Vec<Job>> {
+    let mut groups: Vec<Vec<Job>> = Vec::new();
+    for job in jobs {
+        match groups.iter_mut().find(|group| is_equal(&group[0], &job)) {
+            Some(group) => group.push(job),
+            None => groups.push(vec![job]),
         }
-        sources.into_iter().flat_map(|(_, splits)| splits).flat_map(|(_, groups)| groups).collect()
     }
-}
-
-/// Returns the first element that satisfies `predicate`; appends `new()` if there is none.
-fn find_or_insert<T>(list: &mut Vec<T>, predicate: impl Fn(&T) -> bool, new: impl FnOnce() -> T) -> &mut T {
-    let position = list.iter().position(predicate).unwrap_or_else(|| {
-        list.push(new());
-        list.len() - 1
-    });
-    &mut list[position]
+    groups
 }
 
 #[cfg(test)]
@@ -106,9 +90,9 @@ mod tests {
                 }
             }
         }
-        let order: Vec<String> = Group::from_jobs(jobs)
+        let order: Vec<String> = groups(jobs)
             .iter()
-            .map(|group| format!("{} {} {}", group.jobs[0].source, group.jobs[0].split, group.jobs[0].settings.model))
+            .map(|group| format!("{} {} {}", group[0].source, group[0].split, group[0].settings.model))
             .collect();
         let expected = ["cora random:0 mlp", "cora random:0 gcn", "cora random:1 mlp", "cora random:1 gcn"];
         assert_eq!(order[..4], expected);

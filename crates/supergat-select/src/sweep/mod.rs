@@ -1,7 +1,7 @@
 //! Sweeps: many training runs over any list of datasets, splits, settings and seeds.
 //!
 //! [`run_sweep`] runs in parallel the jobs that have no result in a [`ResultsFile`] yet, and appends each
-//! result as soon as it is available. An interrupted sweep is resumed by running it again. [`run_task_sweep`]
+//! result as soon as it is available. An interrupted sweep is resumed by running it again. [`run_sweep`]
 //! runs a [`Task`](supergat_train::task::Task), which may measure more than node classification.
 
 mod classification;
@@ -21,4 +21,4 @@ pub(crate) use queue::taken;
 pub use record::{Key, Record, RecordIndex};
 pub use results::{DamagedLine, ResultsFile, SweepError};
 pub(crate) use runner::run_given_sweep;
-pub use runner::{SweepOutcome, run_sweep, run_task_sweep};
+pub use runner::{SweepOutcome, run_sweep};

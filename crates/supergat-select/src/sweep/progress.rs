@@ -2,7 +2,6 @@
 
 use crate::sweep::record::Record;
 use std::time::Duration;
-use supergat_core::Epoch;
 
 /// Event of a sweep, as reported to its observer.
 #[derive(Debug, Clone, Copy)]
@@ -11,10 +10,10 @@ pub enum Event<'a> {
     Loading(&'a str),
     /// Number of runs found in the results file.
     Found(usize),
-    /// Dataset unavailable: its name, the reason, and the number of runs skipped.
-    Unavailable(&'a str, &'a str, usize),
+    /// Dataset unavailable, so its runs are skipped: its name, and the reason.
+    Unavailable(&'a str, &'a str),
     /// A run finished an epoch.
-    Epoch(&'a Epoch),
+    Epoch,
     /// A run finished or failed, and its record is in the results file.
     Done(&'a Record),
 }

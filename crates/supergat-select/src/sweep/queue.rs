@@ -1,6 +1,6 @@
 //! Queue of the missing runs, with the dataset of the next ones in memory.
 
-use crate::sweep::job::{Group, Job};
+use crate::sweep::job::Job;
 use crate::sweep::progress::Event;
 use crate::sweep::record::{Key, Record};
 use crate::sweep::results::ResultsFile;
@@ -39,10 +39,10 @@ pub(crate) struct Subject {
     device: DeviceKind,
 }
 
-/// Groups of jobs; the dataset of the current group is in memory.
+/// Groups of jobs with the same dataset, split and settings; the dataset of the current group is in memory.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    groups: VecDeque<Group>,
+    groups: VecDeque<Vec<Job>>,
     jobs: VecDeque<Job>,
     loaded: Option<Loaded>,
     subject: Option<Arc<Subject>>,
@@ -65,7 +65,7 @@ type Notify<'a> = &'a dyn Fn(Event<'_>, &[Job]);
 
 impl Queue {
     pub(crate) fn new(
-        groups: Vec<Group>,
+        groups: Vec<Vec<Job>>,
         results: &ResultsFile,
         task: &dyn Task,
         device: DeviceKind,
@@ -95,20 +95,19 @@ impl Queue {
     }
 
     /// Loads the dataset of a group and skips the jobs that have a result.
-    fn begin(&mut self, group: Group, notify: Notify<'_>) {
-        let Job { source, split, settings, .. } = group.jobs[0].clone();
+    fn begin(&mut self, group: Vec<Job>, notify: Notify<'_>) {
+        let Job { source, split, settings, .. } = group[0].clone();
         self.load(&source, split, notify);
         let loaded = self.loaded.as_ref().expect("just loaded");
         let dataset = match &loaded.dataset {
             Ok(dataset) => Arc::clone(dataset),
-            Err(reason) => return notify(Event::Unavailable(&source, reason, group.jobs.len()), &group.jobs),
+            Err(reason) => return notify(Event::Unavailable(&source, reason), &group),
         };
         let (hash, content) = (loaded.hash.clone(), Arc::clone(&loaded.content));
         let name = dataset_name(&source, &dataset);
-        let key =
-            |job: &Job| Key::new(&name, &hash, &job.settings, job.seed).with_task(&self.task).with_device(self.device);
+        let key = |job: &Job| Key::new(&self.task, self.device, &name, &hash, &job.settings, job.seed);
         let is_new = |job: &Job| self.done.insert(key(job));
-        let (new, found): (Vec<Job>, Vec<Job>) = group.jobs.into_iter().partition(is_new);
+        let (new, found): (Vec<Job>, Vec<Job>) = group.into_iter().partition(is_new);
         if !found.is_empty() {
             notify(Event::Found(found.len()), &found);
         }
@@ -160,16 +159,13 @@ pub(crate) fn taken(given: &Dataset, split: SplitChoice) -> Result<Dataset, Stri
 
 /// Takes another split of a loaded dataset, without reading it again. Returns `None` where that is not possible.
 fn redraw(old: &Loaded, split: SplitChoice) -> Option<Dataset> {
-    match (old.split, split) {
-        (SplitChoice::Numbered(_), SplitChoice::Numbered(number)) => old.dataset.as_ref().ok()?.numbered(number),
-        (SplitChoice::Shares { .. }, SplitChoice::Shares { shares, seed }) => {
-            old.dataset.as_ref().ok()?.drawn_by_shares(shares, seed).ok()
-        }
-        (SplitChoice::Random { .. }, SplitChoice::Random { seed }) if supergat_data::KNOWN.contains(&&*old.source) => {
-            old.dataset.as_ref().ok()?.redrawn(seed)
-        }
-        _ => None,
-    }
+    let is_possible = match (old.split, split) {
+        (SplitChoice::Numbered(_), SplitChoice::Numbered(_)) => true,
+        (SplitChoice::Shares { .. }, SplitChoice::Shares { .. }) => true,
+        (SplitChoice::Random { .. }, SplitChoice::Random { .. }) => supergat_data::KNOWN.contains(&&*old.source),
+        _ => false,
+    };
+    taken(old.dataset.as_ref().ok().filter(|_| is_possible)?, split).ok()
 }
 
 /// Returns the name of a dataset in results. Generated graphs share a name, so their specification is used

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use supergat_core::Score;
 use supergat_train::device::DeviceKind;
 use supergat_train::settings::Settings;
-use supergat_train::task::{NODE, Status};
+use supergat_train::task::Status;
 
 /// A run that finished or failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,22 +53,17 @@ pub struct Key {
 }
 
 impl Key {
-    /// Creates the key of a node classification run on the CPU.
-    pub fn new(dataset: &str, split_hash: &str, settings: &Settings, seed: u64) -> Self {
+    /// Creates the key of a run of the task of this name.
+    pub(crate) fn new(
+        task: &str,
+        device: DeviceKind,
+        dataset: &str,
+        split_hash: &str,
+        settings: &Settings,
+        seed: u64,
+    ) -> Self {
         let settings = serde_json::to_string(settings).expect("settings are an object");
-        let task = NODE.to_owned();
-        let device = DeviceKind::Cpu;
-        Self { task, dataset: dataset.into(), split_hash: split_hash.into(), settings, seed, device }
-    }
-
-    /// Returns a copy with another kind of device.
-    pub fn with_device(self, device: DeviceKind) -> Self {
-        Self { device, ..self }
-    }
-
-    /// Returns a copy with another task.
-    pub(crate) fn with_task(self, task: &str) -> Self {
-        Self { task: task.to_owned(), ..self }
+        Self { task: task.into(), dataset: dataset.into(), split_hash: split_hash.into(), settings, seed, device }
     }
 }
 
@@ -78,8 +73,7 @@ impl Record {
 
     /// Returns the identity of the run.
     pub fn key(&self) -> Key {
-        let key = Key::new(&self.dataset, &self.split_hash, &self.settings, self.seed);
-        key.with_task(&self.task).with_device(self.device)
+        Key::new(&self.task, self.device, &self.dataset, &self.split_hash, &self.settings, self.seed)
     }
 
     /// Returns the test score; `None` if the run failed.
@@ -117,16 +111,16 @@ fn job_key(dataset: &str, split: String, settings: &Settings, seed: u64) -> JobK
     (dataset.to_owned(), split, serde_json::to_string(settings).expect("settings are an object"), seed)
 }
 
-/// Index of the node classification records by job. It does not depend on the order of lines in the results
+/// Index of the records of a task by job. It does not depend on the order of lines in the results
 /// file.
 #[derive(Debug)]
 pub struct RecordIndex<'a>(HashMap<JobKey, &'a Record>);
 
 impl<'a> RecordIndex<'a> {
-    /// Indexes the node classification runs among `records`.
-    pub fn new(records: impl IntoIterator<Item = &'a Record>) -> Self {
+    /// Indexes the runs of the task of this name among `records`.
+    pub fn new(task: &str, records: impl IntoIterator<Item = &'a Record>) -> Self {
         let mut index: HashMap<JobKey, &Record> = HashMap::new();
-        for record in records.into_iter().filter(|record| record.task == NODE) {
+        for record in records.into_iter().filter(|record| record.task == task) {
             let key = job_key(&record.dataset, record.split.clone(), &record.settings, record.seed);
             let best = index.entry(key).or_insert(record);
             if record.is_better_than(best) {
@@ -146,6 +140,7 @@ impl<'a> RecordIndex<'a> {
 pub(crate) mod tests {
     use super::*;
     use serde_json::Value;
+    use supergat_train::task::NODE;
 
     /// Returns the record of a finished run.
     pub(crate) fn record(seed: u64, test: f64) -> Record {

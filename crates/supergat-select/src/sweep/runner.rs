@@ -1,6 +1,6 @@
 //! Runs the missing jobs of a sweep in parallel: one per core, or several on a GPU.
 
-use crate::sweep::job::{Group, Job};
+use crate::sweep::job::{Job, groups};
 use crate::sweep::progress::{Clock, Event, Tally};
 use crate::sweep::queue::{Queue, Subject};
 use crate::sweep::record::Record;
@@ -11,11 +11,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use supergat_core::Epoch;
 use supergat_data::Dataset;
 use supergat_train::Resources;
 use supergat_train::processes::Place;
-use supergat_train::task::{NodeClassification, Status, Task};
+use supergat_train::task::{Status, Task};
 use supergat_train::task_run::{TaskRuns, TaskWorker};
 use supergat_train::threads::in_parallel;
 
@@ -46,7 +45,7 @@ impl SweepOutcome {
     }
 }
 
-/// Runs the node classification jobs that have no result in the file.
+/// Runs the jobs of a task that have no result in the file.
 ///
 /// On the CPU, several jobs run in parallel on one thread each; a single job uses all threads. Results do not
 /// depend on the number of threads. On a GPU, several jobs on a small graph run side by side. Each dataset is
@@ -54,16 +53,6 @@ impl SweepOutcome {
 /// jobs as well, and this process writes their results. `observe` is called from all threads
 /// and can stop the sweep. Unfinished runs are then lost; finished ones are in the file.
 pub fn run_sweep(
-    jobs: Vec<Job>,
-    results: &mut ResultsFile,
-    resources: impl Into<Resources>,
-    observe: impl Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync,
-) -> Result<SweepOutcome, SweepError> {
-    run_task_sweep(&NodeClassification, jobs, results, resources, observe)
-}
-
-/// Runs the jobs of a task that have no result in the file; see [`run_sweep`].
-pub fn run_task_sweep(
     task: &dyn Task,
     jobs: Vec<Job>,
     results: &mut ResultsFile,
@@ -111,7 +100,7 @@ fn sweep(
         failure: Mutex::default(),
         observe,
     };
-    let queue = Mutex::new(Queue::new(Group::from_jobs(jobs), results, task, device, resources.node_order, given));
+    let queue = Mutex::new(Queue::new(groups(jobs), results, task, device, resources.node_order, given));
     let results = Mutex::new(results);
     let runs = TaskRuns::new(task, resources);
     let work = |run: &mut dyn FnMut(&Subject, &Job) -> Option<Record>| {
@@ -160,7 +149,7 @@ impl Sweep<'_> {
             let mut outcome = lock(&self.outcome);
             match event {
                 Event::Found(count) => outcome.found += count,
-                Event::Unavailable(source, reason, _) => {
+                Event::Unavailable(source, reason) => {
                     let dataset = (source.to_owned(), reason.to_owned());
                     if !outcome.unavailable.contains(&dataset) {
                         outcome.unavailable.push(dataset);
@@ -168,7 +157,7 @@ impl Sweep<'_> {
                 }
                 Event::Done(record) if record.test().is_some() => outcome.ran += 1,
                 Event::Done(_) => outcome.failed += 1,
-                Event::Loading(_) | Event::Epoch(_) => {}
+                Event::Loading(_) | Event::Epoch => {}
             }
             let seconds = match event {
                 Event::Done(record) if record.test().is_some() => record.seconds,
@@ -186,7 +175,7 @@ impl Sweep<'_> {
     fn run(&self, subject: &Subject, job: &Job, worker: &mut TaskWorker<'_>) -> Option<Record> {
         let started = Instant::now();
         let status = catch_unwind(AssertUnwindSafe(|| {
-            let status = worker.run(&subject.ready, &job.settings, job.seed, &mut |epoch| self.epoch(epoch));
+            let status = worker.run(&subject.ready, &job.settings, job.seed, &mut |_| self.epoch());
             status.unwrap_or_else(|error| Some(Status::Failed { reason: error.to_string() }))
         }));
         let status = status.unwrap_or_else(|panic| Some(Status::Failed { reason: panic_message(&*panic) }))?;
@@ -194,8 +183,8 @@ impl Sweep<'_> {
     }
 
     /// Reports an epoch, and returns whether the run continues.
-    fn epoch(&self, epoch: &Epoch) -> ControlFlow<()> {
-        self.notify(Event::Epoch(epoch), &[]);
+    fn epoch(&self) -> ControlFlow<()> {
+        self.notify(Event::Epoch, &[]);
         if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -204,7 +193,7 @@ impl Sweep<'_> {
         let started = Instant::now();
         let processes = self.resources.processes.expect("it has this place");
         let (task, source) = (self.task.name(), subject.source(job));
-        let answer = processes.run_task(place, task, source, job.settings, job.seed, &mut |epoch| self.epoch(epoch));
+        let answer = processes.run_task(place, task, source, job.settings, job.seed, &mut |_| self.epoch());
         match answer {
             Ok(status) => Some(subject.record(self.task.name(), job, status?, started.elapsed().as_secs_f64())),
             Err(error) => {

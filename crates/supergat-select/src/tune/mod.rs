@@ -99,8 +99,8 @@ pub struct Tuned {
 pub enum TuneEvent<'a> {
     /// A run finished an epoch.
     Epoch,
-    /// A run ended, with this validation metric.
-    Run(f64),
+    /// A run ended.
+    Run,
     /// All trials finished so far.
     Trials(&'a [Trial]),
     /// The best trials start to run with further seeds.
@@ -254,8 +254,7 @@ impl<F: Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, F> {
         };
         let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let stopped = std::sync::atomic::AtomicBool::new(false);
-        let scores = self.objective.scores(requests, rungs, |score| {
-            let event = score.map_or(TuneEvent::Epoch, TuneEvent::Run);
+        let scores = self.objective.scores(requests, rungs, |event| {
             if (self.observe)(event).is_break() {
                 stopped.store(true, std::sync::atomic::Ordering::Relaxed);
                 return ControlFlow::Break(());

@@ -1,8 +1,8 @@
 //! Runs of a search, reduced to their validation metric. Only this file reads results; test metrics are not
 //! passed on.
 
-use crate::sweep::{Classification, Event, Job, Key, Reached, Record, ResultsFile, Rung, SweepError, run_task_sweep};
-use crate::tune::Tuning;
+use crate::sweep::{Classification, Event, Job, Key, Reached, Record, ResultsFile, Rung, SweepError, run_sweep};
+use crate::tune::{TuneEvent, Tuning};
 use std::ops::ControlFlow;
 use supergat_train::Resources;
 use supergat_train::settings::Settings;
@@ -33,36 +33,32 @@ pub(super) struct RunScore {
     pub(super) pruned: Option<usize>,
 }
 
-/// Returns the validation metric of a run, or 0 if it failed (it diverged, or its settings are invalid).
-fn validation(record: &Record) -> f64 {
-    match &record.status {
+/// Returns the validation metrics of a run that was compared at some rungs; zeros if it failed (it diverged, or its settings
+/// are invalid).
+fn run_score(record: &Record, rungs: usize) -> RunScore {
+    let validation = match &record.status {
         Status::Ok { validation, .. } => validation.metric,
         Status::Failed { .. } => 0.0,
-    }
-}
-
-/// Returns the validation metrics of a run that was compared at some rungs.
-fn run_score(record: &Record, rungs: usize) -> RunScore {
+    };
     let Reached { reached, pruned } =
         record.measured().unwrap_or_else(|| Reached { reached: vec![0.0; rungs], pruned: None });
-    RunScore { validation: validation(record), reached, pruned }
+    RunScore { validation, reached, pruned }
 }
 
 impl Objective<'_> {
     /// Returns the validation metrics of all requested runs, running those missing in the results file;
     /// `None` if `observe` stopped them. Runs stop at the first of the `rungs` at which they are hopeless. `observe` is
-    /// called after every epoch, and with the validation metric of every finished run.
+    /// called after every epoch and every run.
     pub(super) fn scores(
         &mut self,
         requests: &[RunRequest],
         rungs: &[Rung],
-        observe: impl Fn(Option<f64>) -> ControlFlow<()> + Sync,
+        observe: impl Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync,
     ) -> Result<Option<Vec<RunScore>>, SweepError> {
         let Tuning { source, split, class_weight, row_normalise, .. } = self.tuning;
         let task = Classification::pruned(class_weight.clone(), *row_normalise, rungs.to_vec());
         let key = |(settings, seed): &RunRequest| {
-            let key = Key::new(&self.dataset, &self.split_hash, settings, *seed);
-            key.with_task(task.name()).with_device(self.resources.kind())
+            Key::new(task.name(), self.resources.kind(), &self.dataset, &self.split_hash, settings, *seed)
         };
         let missing: Vec<Job> = requests
             .iter()
@@ -70,9 +66,9 @@ impl Objective<'_> {
             .map(|&(settings, seed)| Job { source: source.clone(), split: *split, settings, seed })
             .collect();
         if !missing.is_empty() {
-            run_task_sweep(&task, missing, self.results, self.resources, |event, _| match event {
-                Event::Epoch(_) => observe(None),
-                Event::Done(record) => observe(Some(validation(record))),
+            run_sweep(&task, missing, self.results, self.resources, |event, _| match event {
+                Event::Epoch => observe(TuneEvent::Epoch),
+                Event::Done(_) => observe(TuneEvent::Run),
                 _ => ControlFlow::Continue(()),
             })?;
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat_data::SplitChoice;
 use supergat_select::sweep::{Event, Job, Record, ResultsFile, SweepOutcome, run_sweep};
-use supergat_train::task::Status;
+use supergat_train::task::{NodeClassification, Status};
 use supergat_train::{DeviceChoice, DeviceKind, Resources, Settings};
 
 const GRAPHS: [&str; 2] =
@@ -36,7 +36,10 @@ fn results_path() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn sweep(jobs: Vec<Job>, path: &Path, threads: usize) -> SweepOutcome {
-    run_sweep(jobs, &mut ResultsFile::open(path).unwrap(), threads, |_, _| ControlFlow::Continue(())).unwrap()
+    run_sweep(&NodeClassification, jobs, &mut ResultsFile::open(path).unwrap(), threads, |_, _| {
+        ControlFlow::Continue(())
+    })
+    .unwrap()
 }
 
 /// Reads the records of a results file by key, without their times.
@@ -97,7 +100,8 @@ fn ends_if_the_gpu_cannot_be_opened() {
     let (_folder, path) = results_path();
     let resources = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(2) };
     let mut results = ResultsFile::open(&path).unwrap();
-    let error = run_sweep(jobs(), &mut results, resources, |_, _| ControlFlow::Continue(())).unwrap_err();
+    let error =
+        run_sweep(&NodeClassification, jobs(), &mut results, resources, |_, _| ControlFlow::Continue(())).unwrap_err();
     assert!(error.to_string().starts_with("no NVIDIA "), "{error}");
     assert_eq!(results.all_records().count(), 0);
 }
@@ -109,7 +113,7 @@ fn resumes_after_interruption() {
     let mut rounds = 0;
     loop {
         let ended = AtomicUsize::new(0);
-        let report = run_sweep(jobs(), &mut ResultsFile::open(&path).unwrap(), 2, |event, _| {
+        let report = run_sweep(&NodeClassification, jobs(), &mut ResultsFile::open(&path).unwrap(), 2, |event, _| {
             // Stops while other runs are in progress, after the third.
             let enough = matches!(event, Event::Done(_)) && ended.fetch_add(1, Ordering::Relaxed) == 2;
             if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -153,7 +157,7 @@ fn skips_unavailable_datasets() {
         job.source = "no/such/folder".into();
     }
     let settled = AtomicUsize::new(0);
-    let report = run_sweep(jobs, &mut ResultsFile::open(&path).unwrap(), 2, |event, tally| {
+    let report = run_sweep(&NodeClassification, jobs, &mut ResultsFile::open(&path).unwrap(), 2, |event, tally| {
         assert!(tally.jobs == 12 && tally.settled <= 12);
         assert!(tally.left.is_some() || !matches!(event, Event::Done(_)));
         settled.fetch_max(tally.settled, Ordering::Relaxed);

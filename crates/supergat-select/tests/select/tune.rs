@@ -53,7 +53,7 @@ fn gives_the_same_search_with_any_threads_and_interruptions() {
         let runs = AtomicUsize::new(0);
         let mut results = ResultsFile::open(&path).unwrap();
         let part = tune(&tuning(14, 1), &mut results, |event| match event {
-            TuneEvent::Run(_) if runs.fetch_add(1, Ordering::Relaxed) + 1 >= stop_after => ControlFlow::Break(()),
+            TuneEvent::Run if runs.fetch_add(1, Ordering::Relaxed) + 1 >= stop_after => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         });
         assert!(part.unwrap().interrupted);
@@ -182,7 +182,7 @@ fn searches_deep_networks_and_prunes_hopeless_trials() {
         let runs = AtomicUsize::new(0);
         let mut results = ResultsFile::open(&path).unwrap();
         let part = tune(&deep(24, 1), &mut results, |event| match event {
-            TuneEvent::Run(_) if runs.fetch_add(1, Ordering::Relaxed) + 1 >= stop_after => ControlFlow::Break(()),
+            TuneEvent::Run if runs.fetch_add(1, Ordering::Relaxed) + 1 >= stop_after => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         });
         assert!(part.unwrap().interrupted);
@@ -191,7 +191,7 @@ fn searches_deep_networks_and_prunes_hopeless_trials() {
     let lines = ResultsFile::read(&path).unwrap().records().count();
     let mut results = ResultsFile::open(&path).unwrap();
     let again = tune(&deep(24, 3), &mut results, |event| {
-        assert!(!matches!(event, TuneEvent::Run(_)), "a finished search ran again");
+        assert!(!matches!(event, TuneEvent::Run), "a finished search ran again");
         ControlFlow::Continue(())
     });
     assert_eq!(course(&again.unwrap()), course(&whole));

@@ -20,8 +20,9 @@
 
 mod study;
 
-pub use study::{AgreementPlan, LabelAgreement, Network, Profile, Spreads};
+pub use study::{LabelAgreement, Network, Profile, Spreads, networks, plan};
 
+use serde::{Deserialize, Serialize};
 use supergat_core::{EdgeValues, Example, Labels, Result};
 use supergat_data::Dataset;
 use supergat_numerics::homophily::shared_labels;
@@ -32,18 +33,18 @@ const NO_AGREEMENT: f64 = 1e-11;
 /// Smallest probability in a denominator.
 const MIN_PROBABILITY: f64 = 1e-43;
 
-/// Measures of one attention layer: a value for every node and head, with the heads of a node next to each
-/// other.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Measures {
+/// Measures of one attention layer: a value of each for every node and head, with the heads of a node next to each
+/// other, or another summary of these values.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Measures<T = Vec<f64>> {
     /// KLD(alpha, ell).
-    pub divergence: Vec<f64>,
+    pub divergence: T,
     /// KLD(ell, alpha).
-    pub reverse: Vec<f64>,
+    pub reverse: T,
     /// Entropy of attention, in nats.
-    pub entropy: Vec<f64>,
+    pub entropy: T,
     /// Entropy of attention as a fraction of its maximum, ln n.
-    pub relative_entropy: Vec<f64>,
+    pub relative_entropy: T,
 }
 
 /// Comparison of a model's attention with the agreement of labels, over all graphs of a dataset.

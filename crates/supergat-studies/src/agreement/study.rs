@@ -1,13 +1,14 @@
 //! The published study: GAT with GO and with DP attention, with two and four layers, without
 //! self-supervision.
 
+use crate::SeededRuns;
 use crate::agreement::{Agreement, Measures};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use supergat_core::{Form, ModelKind, Result};
 use supergat_data::Dataset;
 use supergat_numerics::statistics::{Spread, Summary};
-use supergat_select::sweep::{Job, Record, ResultsFile, dataset_name};
+use supergat_select::sweep::{Record, ResultsFile};
 use supergat_train::fitted::Fitted;
 use supergat_train::settings::Settings;
 use supergat_train::task::Task;
@@ -18,17 +19,7 @@ const DEPTHS: [usize; 2] = [2, 4];
 const FORMS: [Form; 2] = [Form::Go, Form::Dp];
 
 /// Distributions of [`Measures`] over nodes and heads.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Spreads {
-    /// Distribution of KLD(alpha, ell).
-    pub divergence: Spread,
-    /// Distribution of KLD(ell, alpha).
-    pub reverse: Spread,
-    /// Distribution of the entropy.
-    pub entropy: Spread,
-    /// Distribution of the relative entropy.
-    pub relative_entropy: Spread,
-}
+pub type Spreads = Measures<Spread>;
 
 /// Summary of an [`Agreement`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,16 +88,6 @@ impl Task for LabelAgreement {
     }
 }
 
-/// Runs of the study on one dataset.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AgreementPlan {
-    source: String,
-    /// Name of the dataset in results.
-    pub dataset: String,
-    settings: Vec<Settings>,
-    seeds: u64,
-}
-
 /// Results of one network over seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Network {
@@ -128,48 +109,35 @@ pub struct Network {
     pub profile: Profile,
 }
 
-impl AgreementPlan {
-    /// Plans both forms at both depths with the published settings, or the general ones if there are none.
-    /// Loads the dataset to obtain its name.
-    pub fn new(source: &str, seeds: u64) -> supergat_data::Result<Self> {
-        let dataset = supergat_data::load(source)?;
-        let all = DEPTHS
-            .iter()
-            .flat_map(|&depth| FORMS.map(|form| settings(dataset.preset.as_deref().unwrap_or_default(), form, depth)));
-        Ok(Self { source: source.to_owned(), dataset: dataset_name(source, &dataset), settings: all.collect(), seeds })
-    }
+/// Plans both forms at both depths with the published settings, or the general ones if there are none. Loads the dataset to
+/// obtain its name.
+pub fn plan(source: &str, seeds: u64) -> supergat_data::Result<SeededRuns> {
+    let dataset = supergat_data::load(source)?;
+    let preset = dataset.preset.as_deref().unwrap_or_default();
+    let all = DEPTHS.iter().flat_map(|&depth| FORMS.map(|form| settings(preset, form, depth)));
+    Ok(SeededRuns::new(source, &dataset, all.collect(), seeds))
+}
 
-    /// Returns all runs, with seeds from 0.
-    pub fn jobs(&self) -> Vec<Job> {
-        Job::for_seeds(&self.source, &self.settings, self.seeds)
-    }
+/// Returns the results in a file by network; networks without a result are omitted.
+pub fn networks(runs: &SeededRuns, results: &ResultsFile) -> Vec<Network> {
+    runs.settings.iter().filter_map(|settings| network(runs, settings, results)).collect()
+}
 
-    /// Returns the results in a file by network; networks without a result are omitted.
-    pub fn networks(&self, results: &ResultsFile) -> Vec<Network> {
-        self.settings.iter().filter_map(|settings| self.network(settings, results)).collect()
-    }
-
-    fn network(&self, settings: &Settings, results: &ResultsFile) -> Option<Network> {
-        let matches = |record: &&Record| {
-            (record.task.as_str(), &record.dataset, &record.settings)
-                == (LabelAgreement.name(), &self.dataset, settings)
-                && record.seed < self.seeds
-        };
-        let run = |record: &Record| Some((record.seed, 100.0 * record.test()?.metric, record.measured::<Profile>()?));
-        let mut runs: Vec<(u64, f64, Profile)> = results.records().filter(matches).filter_map(run).collect();
-        runs.sort_by_key(|(seed, ..)| *seed);
-        let profiles: Vec<Profile> = runs.iter().map(|(.., profile)| profile.clone()).collect();
-        (!runs.is_empty()).then(|| Network {
-            dataset: self.dataset.clone(),
-            model: settings.model,
-            depth: settings.network.layers,
-            seeds: runs.iter().map(|(seed, ..)| *seed).collect(),
-            test: Summary::of(runs.iter().map(|(_, test, _)| *test).collect()),
-            divergences: profiles.iter().map(|profile| profile.last().divergence.mean).collect(),
-            reverses: profiles.iter().map(|profile| profile.last().reverse.mean).collect(),
-            profile: Profile::mean_of(&profiles),
-        })
-    }
+fn network(runs: &SeededRuns, settings: &Settings, results: &ResultsFile) -> Option<Network> {
+    let run = |record: &Record| Some((record.seed, 100.0 * record.test()?.metric, record.measured::<Profile>()?));
+    let records = runs.records(LabelAgreement.name(), settings, results);
+    let found: Vec<(u64, f64, Profile)> = records.into_iter().filter_map(run).collect();
+    let profiles: Vec<Profile> = found.iter().map(|(.., profile)| profile.clone()).collect();
+    (!found.is_empty()).then(|| Network {
+        dataset: runs.dataset.clone(),
+        model: settings.model,
+        depth: settings.network.layers,
+        seeds: found.iter().map(|(seed, ..)| *seed).collect(),
+        test: Summary::of(found.iter().map(|(_, test, _)| *test).collect()),
+        divergences: profiles.iter().map(|profile| profile.last().divergence.mean).collect(),
+        reverses: profiles.iter().map(|profile| profile.last().reverse.mean).collect(),
+        profile: Profile::mean_of(&profiles),
+    })
 }
 
 fn settings(dataset: &str, form: Form, depth: usize) -> Settings {
@@ -183,7 +151,7 @@ fn settings(dataset: &str, form: Form, depth: usize) -> Settings {
 mod tests {
     use super::*;
     use std::ops::ControlFlow;
-    use supergat_select::sweep::run_task_sweep;
+    use supergat_select::sweep::run_sweep;
 
     #[test]
     fn uses_published_settings() {
@@ -203,20 +171,20 @@ mod tests {
     #[test]
     fn stores_and_averages_profiles() {
         let source = "random-partition:classes=3,nodes=180,degree=6,homophily=0.6";
-        let mut plan = AgreementPlan::new(source, 2).unwrap();
+        let mut plan = plan(source, 2).unwrap();
         plan.settings.iter_mut().for_each(|settings| settings.training.max_epochs = 3);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.jsonl");
         let mut results = ResultsFile::open(&path).unwrap();
         let outcome =
-            run_task_sweep(&LabelAgreement, plan.jobs(), &mut results, 2, |_, _| ControlFlow::Continue(())).unwrap();
+            run_sweep(&LabelAgreement, plan.jobs(), &mut results, 2, |_, _| ControlFlow::Continue(())).unwrap();
         assert_eq!((outcome.ran, outcome.failed), (8, 0));
-        let networks = plan.networks(&results);
+        let found = networks(&plan, &results);
         let shape: Vec<(String, usize, usize)> =
-            networks.iter().map(|n| (n.model.to_string(), n.depth, n.profile.layers.len())).collect();
+            found.iter().map(|n| (n.model.to_string(), n.depth, n.profile.layers.len())).collect();
         let named = |name: &str, depth| (name.to_owned(), depth, depth);
         assert_eq!(shape, [named("gat-go", 2), named("gat-dp", 2), named("gat-go", 4), named("gat-dp", 4)]);
-        for network in &networks {
+        for network in &found {
             assert_eq!(network.seeds, [0, 1]);
             assert_eq!((network.test.values.len(), network.divergences.len(), network.reverses.len()), (2, 2, 2));
             let last = network.profile.last();
@@ -226,6 +194,6 @@ mod tests {
             assert!((network.profile.uniform.relative_entropy.mean - 1.0).abs() < 1e-12);
         }
         drop(results);
-        assert_eq!(plan.networks(&ResultsFile::read(&path).unwrap()), networks);
+        assert_eq!(networks(&plan, &ResultsFile::read(&path).unwrap()), found);
     }
 }

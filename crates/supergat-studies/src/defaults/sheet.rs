@@ -4,8 +4,9 @@ use crate::defaults::table::{CandidateResult, DefaultsStudy, FamilyDefaults, Rul
 use crate::defaults::traits::TRAITS;
 use crate::defaults::tree::Tree;
 use supergat_figure::Tone;
-use supergat_figure::sheet::Sheet;
+use supergat_figure::sheet::{Sheet, or_dash};
 use supergat_numerics::statistics::Summary;
+use supergat_select::count;
 
 /// Returns the name of a rule.
 fn name(rule: &Rule) -> String {
@@ -47,7 +48,7 @@ pub fn rules(study: &DefaultsStudy) -> Sheet {
         "not worse: the best family is not significantly better in a paired t-test over the splits, at level 0.05."
             .into(),
     ];
-    sheet("Rules that name a family", header, study.rules.iter().map(row).collect(), notes)
+    Sheet::new("Rules that name a family", header.split(','), study.rules.iter().map(row)).with_notes(notes)
 }
 
 /// Returns the mean regret of the candidates for default settings.
@@ -58,7 +59,7 @@ pub fn defaults(study: &DefaultsStudy) -> Sheet {
         let own = study.plan.candidates_of(&found.family);
         let regret = |name: &String| {
             let place = own.iter().position(|candidate| candidate.name == name);
-            place.map_or("-".into(), |place| format!("{:.2}", found.regrets[place]))
+            or_dash(place.map(|place| format!("{:.2}", found.regrets[place])))
         };
         row.extend(names.iter().map(regret));
         row.extend([format!("{:.2}", found.held_out), format!("{:.2} ({})", found.worst.0, found.worst.1)]);
@@ -66,15 +67,12 @@ pub fn defaults(study: &DefaultsStudy) -> Sheet {
         (Tone::Plain, row)
     });
     let header = format!("family,chosen,{},held out,largest regret of the chosen,changes", names.join(","));
-    let notes = vec![
+    Sheet::new("Candidates for default settings", header.split(','), rows).with_notes([
         "Mean regret in percentage points: test metric of the family's best candidate on a graph minus that of the \
-         candidate."
-            .into(),
+         candidate.",
         "held out: mean regret of the candidate that is chosen without the graph. changes: graphs without which another \
-         candidate is chosen."
-            .into(),
-    ];
-    sheet("Candidates for default settings", &header, rows.collect(), notes)
+         candidate is chosen.",
+    ])
 }
 
 /// Returns the test metric of every family on every graph, with defaults that were chosen over all graphs.
@@ -88,12 +86,12 @@ pub fn graphs(study: &DefaultsStudy) -> Sheet {
         let best = (0..tests.len()).rev().max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or(0);
         let mut row = vec![result.graph.name(), study.plan.families[best].clone()];
         let text = |test: &Summary| format!("{:.1} ± {:.1}", test.mean, test.std);
-        row.extend(tests.iter().map(|test| test.as_ref().map_or_else(|| "-".into(), text)));
+        row.extend(tests.iter().map(|test| or_dash(test.as_ref().map(text))));
         (Tone::Plain, row)
     });
     let header = format!("graph,best,{}", study.plan.families.join(","));
-    let notes = vec!["Test metric in percent with the chosen defaults, mean and deviation over splits.".into()];
-    sheet("Families on all graphs", &header, rows.collect(), notes)
+    Sheet::new("Families on all graphs", header.split(','), rows)
+        .with_notes(["Test metric in percent with the chosen defaults, mean and deviation over splits."])
 }
 
 /// Returns how far the chosen defaults are ahead of the best other candidate, or behind it, on every graph.
@@ -110,20 +108,17 @@ pub fn costs(study: &DefaultsStudy) -> Sheet {
         let row = [result.graph.name()].into_iter().chain(places.iter().map(lead)).collect();
         (Tone::Plain, row)
     });
-    let names: Vec<&str> = places.iter().map(|place| study.plan.families[*place].as_str()).collect();
-    let notes = vec![
+    let names = places.iter().map(|place| study.plan.families[*place].as_str());
+    Sheet::new("What the defaults cost", ["graph"].into_iter().chain(names), rows).with_notes([
         "Test metric of the chosen default minus that of the best other candidate, in percentage points. What a default \
-         costs is negative."
-            .into(),
-    ];
-    sheet("What the defaults cost", &format!("graph,{}", names.join(",")), rows.collect(), notes)
+         costs is negative.",
+    ])
 }
 
 /// Returns what self-supervision adds on every graph, with the traits of the graph.
 pub fn gains(study: &DefaultsStudy) -> Sheet {
     let rows = study.gains.iter().zip(&study.graphs).map(|(gain, result)| {
-        let interval =
-            gain.interval.map_or_else(|| "-".into(), |found| format!("{:+.2} to {:+.2}", found.low, found.high));
+        let interval = or_dash(gain.interval.map(|found| format!("{:+.2} to {:+.2}", found.low, found.high)));
         let mut row = vec![gain.graph.clone(), format!("{:+.2}", gain.difference), interval];
         row.extend(result.traits.iter().map(|value| format!("{value:.2}")));
         (Tone::Plain, row)
@@ -137,7 +132,7 @@ pub fn gains(study: &DefaultsStudy) -> Sheet {
             study.gains.len()
         ),
     ];
-    sheet("What self-supervision adds", &header, rows.collect(), notes)
+    Sheet::new("What self-supervision adds", header.split(','), rows).with_notes(notes)
 }
 
 /// Returns the recipe as indented lines.
@@ -154,8 +149,7 @@ fn lines(tree: Option<&Tree>, options: &[&str], depth: usize) -> String {
     match tree {
         None => String::new(),
         Some(Tree::Leaf { option, graphs }) => {
-            let graphs = if *graphs == 1 { "1 graph".to_owned() } else { format!("{graphs} graphs") };
-            format!("{indent}{} ({graphs})\n", options[*option])
+            format!("{indent}{} ({})\n", options[*option], count(*graphs, "graph"))
         }
         Some(Tree::Split(decision)) => {
             let (name, limit) = (TRAITS[decision.feature], digits(decision.at_most));
@@ -172,17 +166,4 @@ fn lines(tree: Option<&Tree>, options: &[&str], depth: usize) -> String {
 /// Returns a number with about three digits.
 fn digits(value: f64) -> String {
     if value.abs() >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") }
-}
-
-fn sheet(title: &str, header: &str, rows: Vec<(Tone, Vec<String>)>, notes: Vec<String>) -> Sheet {
-    let csv_rows = rows.iter().map(|(_, row)| row.clone()).collect();
-    let csv_header = header.to_owned();
-    Sheet {
-        title: title.into(),
-        header: header.split(',').map(Into::into).collect(),
-        rows,
-        csv_header,
-        csv_rows,
-        notes,
-    }
 }

@@ -7,9 +7,8 @@ use crate::defaults::recommended::RecommendTask;
 use crate::defaults::traits::{TRAITS, Traits};
 use crate::defaults::tree::{Case, Tree};
 use serde::Serialize;
-use std::collections::HashMap;
 use supergat_numerics::statistics::{ALPHA, Interval, Summary, paired_t};
-use supergat_select::sweep::{Record, ResultsFile};
+use supergat_select::sweep::{Job, Record, RecordIndex, ResultsFile};
 use supergat_train::task::{Status, Task};
 
 /// Questions above each leaf of a tree.
@@ -335,34 +334,25 @@ fn gain(graph: &StudyGraph, with: &CandidateResult, without: &CandidateResult) -
     }
 }
 
-/// Records of the study by task, graph, settings and split.
+/// Records of the study.
 struct Records<'a> {
-    found: HashMap<(&'a str, &'a str, String, String), &'a Record>,
-    /// Tasks that ask for recommendations: by accuracy, and by AUROC.
-    recommend: [RecommendTask; 2],
+    runs: RecordIndex<'a>,
+    /// Recommendations: by accuracy, and by AUROC.
+    answers: [RecordIndex<'a>; 2],
 }
 
 impl<'a> Records<'a> {
     fn new(plan: &DefaultsPlan, results: &'a ResultsFile) -> Self {
-        let mut found: HashMap<_, &Record> = HashMap::new();
-        for record in results.records().filter(|record| record.test().is_some()) {
-            let settings = serde_json::to_string(&record.settings).expect("settings are an object");
-            let name = (record.task.as_str(), record.dataset.as_str(), record.split.clone(), settings);
-            let kept = found.entry(name).or_insert(record);
-            if record.is_better_than(kept) {
-                *kept = record;
-            }
-        }
-        Self { found, recommend: RecommendTask::of(plan) }
+        let index = |task: &str| RecordIndex::new(task, results.records());
+        Self { runs: index(DefaultsTask::NAME), answers: RecommendTask::of(plan).map(|task| index(task.name())) }
     }
 
     /// Returns the results of a graph; `None` if a run is missing.
     fn graph(&self, plan: &DefaultsPlan, graph: &StudyGraph) -> Option<GraphResult> {
-        let of_task = |task: &str, name: &str, candidate: usize, split: u64| {
-            let settings = serde_json::to_string(&plan.settings(graph, name, candidate)?).ok()?;
-            self.found.get(&(task, graph.dataset.as_str(), graph.split(split).to_string(), settings)).copied()
+        let find = |index: &RecordIndex<'a>, name: &str, candidate: usize, split: u64| {
+            index.find(&Job { source: graph.dataset.clone(), ..plan.job(graph, name, candidate, split)? })
         };
-        let run = |name: &str, candidate: usize, split: u64| of_task(DefaultsTask::NAME, name, candidate, split);
+        let run = |name: &str, candidate: usize, split: u64| find(&self.runs, name, candidate, split);
         let candidate = |name: &String, number: usize| {
             let runs: Vec<&Record> = (0..plan.splits).map(|split| run(name, number, split)).collect::<Option<_>>()?;
             let scores = runs.iter().map(|record| match &record.status {
@@ -396,8 +386,8 @@ impl<'a> Records<'a> {
         let traits_by_split: Vec<Vec<f64>> = (0..plan.splits).map(traits_of).collect::<Option<_>>()?;
         let mean = |of: usize| traits_by_split.iter().map(|traits| traits[of]).sum::<f64>() / plan.splits as f64;
         let traits = (0..TRAITS.len()).map(mean).collect();
-        let task = self.recommend[usize::from(graph.auroc)].name();
-        let answer = |split| of_task(task, PROPAGATION, 0, split).and_then(Record::measured);
+        let answers = &self.answers[usize::from(graph.auroc)];
+        let answer = |split| find(answers, PROPAGATION, 0, split).and_then(Record::measured);
         let recommended: Option<Vec<String>> = (0..plan.splits).map(answer).collect();
         let recommended = recommended.unwrap_or_default();
         Some(GraphResult { graph: graph.clone(), traits, traits_by_split, families, recommended })

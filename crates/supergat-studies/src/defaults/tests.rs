@@ -2,7 +2,7 @@ use super::*;
 use std::ops::ControlFlow;
 use supergat_core::Score;
 use supergat_figure::sheet::{csv, markdown};
-use supergat_select::sweep::{Record, ResultsFile, run_task_sweep};
+use supergat_select::sweep::{Record, ResultsFile, run_sweep};
 use supergat_train::task::{Status, Task};
 
 const SOURCE: &str = "random-partition:classes=2,nodes=170,degree=4,homophily=0.9";
@@ -146,7 +146,7 @@ fn recommendations_are_judged_like_rules() {
     let jobs = task.jobs(&plan);
     let (asked, forged): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.source == plan.graphs[0].source);
     assert_eq!((asked.len(), forged.len()), (2, 2));
-    run_task_sweep(&task, asked, &mut results, 2, |_, _| ControlFlow::Continue(())).unwrap();
+    run_sweep(&task, asked, &mut results, 2, |_, _| ControlFlow::Continue(())).unwrap();
     for job in forged {
         let line = crate::records::line_of(&job, Score { loss: 0.5, metric: 0.5 }, 0.5);
         let record: Record = serde_json::from_str(&line).unwrap();
@@ -187,7 +187,7 @@ fn runs_and_leaves_incomplete_graphs_out() {
     let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).unwrap();
     let go_on = |_: supergat_select::sweep::Event<'_>, _: supergat_select::sweep::Tally| ControlFlow::Continue(());
     let first: Vec<_> = plan.jobs().into_iter().filter(|job| job.source == plan.graphs[0].source).collect();
-    run_task_sweep(&DefaultsTask, first, &mut results, 2, go_on).unwrap();
+    run_sweep(&DefaultsTask, first, &mut results, 2, go_on).unwrap();
     let study = DefaultsStudy::new(&plan, &results);
     assert_eq!((study.graphs.len(), study.defaults.len(), DefaultsTask.name()), (1, 2, "defaults"));
     let traits = &study.graphs[0].traits;

@@ -1,8 +1,10 @@
 //! Graphs of the study: their splits, the published deep networks, and the search spaces around these.
 
-use serde::Serialize;
+use crate::grid::GAT;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
-use supergat_core::{Activation, Form, ModelKind, Norm, Residual, Select};
+use std::str::FromStr;
+use supergat_core::{Activation, ModelKind, Norm, Residual, Select};
 use supergat_data::SplitChoice;
 use supergat_numerics::metrics::Metric;
 use supergat_select::sweep::dataset_name;
@@ -19,6 +21,38 @@ const SHARES: &str = "60/20/20";
 const LAMBDA_E: f64 = 0.1;
 /// Epochs of networks of two layers.
 const PUBLISHED_EPOCHS: usize = 500;
+
+/// Depth of a network of the study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Depth {
+    /// The published settings of the paper, or the general ones: two layers.
+    Published,
+    /// Hidden blocks with norms, residuals and a linear output layer.
+    Deep,
+}
+
+impl Depth {
+    /// Both depths.
+    pub const ALL: [Self; 2] = [Self::Published, Self::Deep];
+
+    /// Returns the name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Deep => "deep",
+        }
+    }
+}
+
+impl FromStr for Depth {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|depth| depth.name() == name);
+        found.ok_or_else(|| format!("unknown depth `{name}`: expected published or deep"))
+    }
+}
 
 /// A published deep network and the search space around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -110,12 +144,20 @@ impl DepthGraph {
         }
     }
 
+    /// Returns the settings of a model at a depth, around which a search looks.
+    pub(super) fn settings(&self, depth: Depth, model: ModelKind) -> Settings {
+        match depth {
+            Depth::Published => self.published(model),
+            Depth::Deep => self.deep(model),
+        }
+    }
+
     /// Returns the settings of two layers: the published ones of the model, else those of GAT on this dataset, else the
     /// general ones.
     ///
     /// All models train for the same epochs without early stopping. The published rules for stopping were tuned for each
     /// model, so they would be compared instead of the models.
-    pub(super) fn published(&self, model: ModelKind) -> Settings {
+    fn published(&self, model: ModelKind) -> Settings {
         let of = |model| Settings::published(&self.name, model);
         let settings = of(model).or_else(|| of(GAT).map(|gat| gat.with_model(model)));
         let settings = settings.unwrap_or_else(|| Settings::general(model));
@@ -127,7 +169,7 @@ impl DepthGraph {
     }
 
     /// Returns the settings of the published deep network.
-    pub(super) fn deep(&self, model: ModelKind) -> Settings {
+    fn deep(&self, model: ModelKind) -> Settings {
         let DeepNetwork { layers, hidden, norm, residual, dropout, lr, lambda_2, max_epochs, .. } =
             deep_network(&self.name);
         Settings::general(model).with(|s| {
@@ -150,13 +192,12 @@ impl DepthGraph {
         })
     }
 
-    /// Returns the search space of two layers: the paper's hyperparameters, learning rate and dropout.
-    pub(super) fn published_space(model: ModelKind) -> Space {
-        Space::new(model, &["lr", "dropout"].map(str::to_owned))
-    }
-
-    /// Returns the search space around the published deep network.
-    pub(super) fn deep_space(&self, model: ModelKind) -> Space {
+    /// Returns the search space at a depth: for two layers the paper's hyperparameters, learning rate and dropout; for deep
+    /// blocks, the surroundings of the published deep network.
+    pub(super) fn space(&self, depth: Depth, model: ModelKind) -> Space {
+        if depth == Depth::Published {
+            return Space::new(model, &["lr", "dropout"].map(str::to_owned));
+        }
         let [layers, hidden] = deep_network(&self.name).searched;
         let mut given = vec![
             ("layers", layers),
@@ -176,8 +217,6 @@ impl DepthGraph {
         Space::with(model, &[], &given).expect("the values are valid for all attention models")
     }
 }
-
-const GAT: ModelKind = ModelKind::Attention { form: Form::Go, self_supervised: false };
 
 /// Returns the score that selects epochs and settings on a dataset; `None` for accuracy.
 fn select(dataset: &str) -> Option<Select> {

@@ -16,7 +16,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `graphs.rs` | splits, published settings and search spaces of the graphs |
+//! | `graphs.rs` | splits of the graphs; published settings and search spaces at each depth |
 //! | `plan.rs` | cells of the study, their searches and final runs |
 //! | `task.rs` | the task of the final runs |
 //! | `run.rs` | execution of the missing runs, cell by cell |
@@ -30,11 +30,11 @@ pub mod sheet;
 mod table;
 mod task;
 
-pub use graphs::{DATASETS, DepthGraph};
-pub use plan::{Cell, Depth, DepthPlan, MODELS, twin};
+pub use graphs::{DATASETS, Depth, DepthGraph};
+pub use plan::{Cell, DepthPlan, MODELS, twin};
 pub use run::{DepthEvent, DepthOutcome, run_depth};
 pub use table::{CellResult, DepthComparison, DepthStudy, Question, Verdict};
-pub(crate) use task::SelectedRun;
+pub(crate) use task::selected_run_named;
 
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,12 @@
 //! Cells of the study, their searches and final runs.
 
-use crate::depth::graphs::DepthGraph;
-use crate::depth::task::SelectedRun;
-use serde::{Deserialize, Serialize};
-use std::str::FromStr;
+use crate::depth::graphs::{Depth, DepthGraph};
+use crate::depth::task::selected_run;
+use serde::Serialize;
 use supergat_core::{Form, ModelKind};
 use supergat_data::ClassWeight;
 use supergat_select::sweep::{Classification, Job};
-use supergat_select::tune::{Budget, Space, Tuning};
+use supergat_select::tune::{Budget, Tuning};
 use supergat_train::Resources;
 use supergat_train::settings::Settings;
 
@@ -42,38 +41,6 @@ pub fn twin(model: ModelKind) -> Option<ModelKind> {
             Some(ModelKind::Attention { form, self_supervised: false })
         }
         _ => None,
-    }
-}
-
-/// Depth of a network of the study.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Depth {
-    /// The published settings of the paper, or the general ones: two layers.
-    Published,
-    /// Hidden blocks with norms, residuals and a linear output layer.
-    Deep,
-}
-
-impl Depth {
-    /// Both depths.
-    pub const ALL: [Self; 2] = [Self::Published, Self::Deep];
-
-    /// Returns the name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Published => "published",
-            Self::Deep => "deep",
-        }
-    }
-}
-
-impl FromStr for Depth {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|depth| depth.name() == name);
-        found.ok_or_else(|| format!("unknown depth `{name}`: expected published or deep"))
     }
 }
 
@@ -117,10 +84,7 @@ impl DepthPlan {
 
     /// Returns the settings of the first trial.
     pub(super) fn base(&self, cell: Cell<'_>) -> Settings {
-        let settings = match cell.depth {
-            Depth::Published => cell.graph.published(cell.model),
-            Depth::Deep => cell.graph.deep(cell.model),
-        };
+        let settings = cell.graph.settings(cell.depth, cell.model);
         let max_epochs =
             self.max_epochs.map_or(settings.training.max_epochs, |most| settings.training.max_epochs.min(most));
         settings.with(|s| s.training.max_epochs = max_epochs)
@@ -129,17 +93,13 @@ impl DepthPlan {
     /// Returns the search of a cell: on the first split, with one seed.
     pub(super) fn search(&self, cell: Cell<'_>, resources: Resources) -> Tuning {
         let Cell { graph, depth, model } = cell;
-        let space: Space = match depth {
-            Depth::Published => DepthGraph::published_space(model),
-            Depth::Deep => graph.deep_space(model),
-        };
         Tuning {
             source: graph.source.clone(),
             split: graph.split(0),
             class_weight: ClassWeight::None,
             row_normalise: graph.row_normalise,
             base: self.base(cell),
-            space: space.self_supervision_last(),
+            space: graph.space(depth, model).self_supervision_last(),
             seed: 0,
             seeds: 1,
             budget: Budget::Trials(self.trials),
@@ -157,8 +117,7 @@ impl DepthPlan {
     }
 
     /// Returns the task of the final runs of a cell.
-    pub(super) fn task(&self, cell: Cell<'_>) -> SelectedRun {
-        let task = Classification::new(ClassWeight::None, cell.graph.row_normalise);
-        SelectedRun::new(cell.depth, self.trials, task)
+    pub(super) fn task(&self, cell: Cell<'_>) -> Classification {
+        selected_run(cell.depth, self.trials, Classification::new(ClassWeight::None, cell.graph.row_normalise))
     }
 }

@@ -3,7 +3,7 @@
 use crate::depth::plan::{Cell, DepthPlan};
 use crate::depth::table::CellResult;
 use std::ops::ControlFlow;
-use supergat_select::sweep::{Event, ResultsFile, run_task_sweep};
+use supergat_select::sweep::{Event, ResultsFile, run_sweep};
 use supergat_select::tune::{Trial, TuneError, TuneEvent, tune};
 use supergat_train::Resources;
 use supergat_train::task::Status;
@@ -66,7 +66,7 @@ pub fn run_depth(
         }
         let tuned = tune(&plan.search(cell, resources), results, |event| match event {
             TuneEvent::Epoch => observe(DepthEvent::Epoch),
-            TuneEvent::Run(_) => observe(DepthEvent::Run),
+            TuneEvent::Run => observe(DepthEvent::Run),
             TuneEvent::Trials(trials) => observe(DepthEvent::Trials(trials)),
             TuneEvent::Finals => ControlFlow::Continue(()),
         });
@@ -89,8 +89,8 @@ pub fn run_depth(
                 let task = plan.task(cell);
                 let _ = observe(DepthEvent::Finals);
                 let finals = plan.final_runs(cell, best.settings);
-                let swept = run_task_sweep(&task, finals, results, resources, |event, _| match event {
-                    Event::Epoch(_) => observe(DepthEvent::Epoch),
+                let swept = run_sweep(&task, finals, results, resources, |event, _| match event {
+                    Event::Epoch => observe(DepthEvent::Epoch),
                     Event::Done(record) => match &record.status {
                         Status::Ok { .. } => observe(DepthEvent::Run),
                         Status::Failed { reason } => observe(DepthEvent::Failed(reason)),

@@ -1,9 +1,9 @@
 //! Results of the study of depth as text tables.
 
-use crate::depth::plan::Depth;
+use crate::depth::graphs::Depth;
 use crate::depth::table::{CellResult, DepthComparison, DepthStudy, Question, Verdict};
 use supergat_figure::Tone;
-use supergat_figure::sheet::Sheet;
+use supergat_figure::sheet::{Sheet, exact, or_dash, p_value};
 use supergat_numerics::statistics::Summary;
 
 const TESTS: &str = "Paired t-tests over splits; Holm's correction is over all tests of a question. Splits of one \
@@ -32,19 +32,20 @@ pub fn summary(study: &DepthStudy) -> Sheet {
             .into(),
         TESTS.into(),
     ];
-    sheet("Answers", "question,depth,comparisons,better,worse,mean difference,largest,smallest", rows, notes)
+    let header = ["question", "depth", "comparisons", "better", "worse", "mean difference", "largest", "smallest"];
+    Sheet::new("Answers", header, rows).with_notes(notes)
 }
 
 fn summary_row(question: Question, depth: Option<Depth>, all: &[&DepthComparison]) -> (Tone, Vec<String>) {
     let count = |verdict| all.iter().filter(|found| found.verdict == verdict).count().to_string();
     let by_difference = |a: &&&DepthComparison, b: &&&DepthComparison| a.difference.total_cmp(&b.difference);
     let place = |found: Option<&&DepthComparison>| {
-        found.map_or_else(dash, |found| format!("{:+.2} ({})", found.difference, at(found)))
+        or_dash(found.map(|found| format!("{:+.2} ({})", found.difference, at(found))))
     };
     let mean = Summary::of(all.iter().map(|found| found.difference).collect()).mean;
     let row = vec![
         question.text().into(),
-        depth.map_or_else(dash, |depth| depth.name().into()),
+        or_dash(depth.map(|depth| depth.name().into())),
         all.len().to_string(),
         count(Verdict::Better),
         count(Verdict::Worse),
@@ -69,25 +70,23 @@ pub fn comparisons(study: &DepthStudy) -> Sheet {
             Verdict::Worse => Tone::Bad,
             Verdict::Open | Verdict::Untested => Tone::Plain,
         };
-        let number = |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(dash, text);
         let row = vec![
             found.dataset.clone(),
-            found.depth.map_or_else(dash, |depth| depth.name().into()),
+            or_dash(found.depth.map(|depth| depth.name().into())),
             found.a.clone(),
             found.b.clone(),
             format!("{:+.2}", found.difference),
-            found.interval.map_or_else(dash, |interval| format!("{:+.2} to {:+.2}", interval.low, interval.high)),
-            number(found.effect, |d| format!("{d:+.2}")),
-            number(found.p, p_value),
-            number(found.holm, p_value),
-            number(found.wilcoxon, p_value),
+            or_dash(found.interval.map(|interval| format!("{:+.2} to {:+.2}", interval.low, interval.high))),
+            or_dash(found.effect.map(|d| format!("{d:+.2}"))),
+            or_dash(found.p.map(p_value)),
+            or_dash(found.holm.map(p_value)),
+            or_dash(found.wilcoxon.map(p_value)),
             found.pairs.to_string(),
             verdict(found.verdict).into(),
         ];
         (tone, row)
     };
     let numbers = |found: &DepthComparison| {
-        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         vec![
             question_name(found.question).into(),
             found.dataset.clone(),
@@ -95,34 +94,28 @@ pub fn comparisons(study: &DepthStudy) -> Sheet {
             found.a.clone(),
             found.b.clone(),
             found.difference.to_string(),
-            number(found.interval.map(|interval| interval.low)),
-            number(found.interval.map(|interval| interval.high)),
-            number(found.effect),
-            number(found.p),
-            number(found.holm),
-            number(found.wilcoxon),
+            exact(found.interval.map(|interval| interval.low)),
+            exact(found.interval.map(|interval| interval.high)),
+            exact(found.effect),
+            exact(found.p),
+            exact(found.holm),
+            exact(found.wilcoxon),
             found.pairs.to_string(),
             verdict(found.verdict).into(),
         ]
     };
-    let plain = sheet(
-        "Comparisons, in percentage points",
-        "dataset,depth,a,b,a - b,95 % interval,d,p,p (Holm),p (Wilcoxon),n,verdict",
-        study.comparisons.iter().map(row).collect(),
-        vec!["d: mean difference in standard deviations of the differences.".into(), TESTS.into()],
-    );
-    Sheet {
-        csv_header: "question,dataset,depth,a,b,difference,low,high,d,p,p_holm,p_wilcoxon,n,verdict".into(),
-        csv_rows: study.comparisons.iter().map(numbers).collect(),
-        ..plain
-    }
+    let header = "dataset,depth,a,b,a - b,95 % interval,d,p,p (Holm),p (Wilcoxon),n,verdict";
+    let csv_header = "question,dataset,depth,a,b,difference,low,high,d,p,p_holm,p_wilcoxon,n,verdict";
+    Sheet::new("Comparisons, in percentage points", header.split(','), study.comparisons.iter().map(row))
+        .with_csv(csv_header, study.comparisons.iter().map(numbers))
+        .with_notes(["d: mean difference in standard deviations of the differences.", TESTS])
 }
 
 /// Returns the results of all cells with the selected settings.
 pub fn cells(study: &DepthStudy) -> Sheet {
     let row = |cell: &CellResult| {
         let s = &cell.settings;
-        let supervised = |value: f64| if cell.model.is_self_supervised() { three_digits(value) } else { dash() };
+        let supervised = |value: f64| or_dash(cell.model.is_self_supervised().then(|| three_digits(value)));
         let n = cell.splits.len();
         let wanted = study.plan.splits as usize;
         let row = vec![
@@ -159,19 +152,14 @@ pub fn cells(study: &DepthStudy) -> Sheet {
     let mut metrics: Vec<&str> = study.plan.graphs.iter().map(|graph| graph.metric.as_str()).collect();
     metrics.sort_unstable();
     metrics.dedup();
-    let plain = sheet(
-        "Test metric in percent, and selected settings",
-        "dataset,depth,model,test,n,layers x heads x hidden,norm,residual,dropout,lr,lambda_2,lambda_E,p_n,p_e",
-        study.cells.iter().map(row).collect(),
-        vec![format!("Mean ± standard deviation over n splits. Metric: {}.", metric_note(study, &metrics))],
-    );
-    Sheet {
-        csv_header: "dataset,depth,model,metric,test,test_std,validation,validation_std,n,layers,heads,hidden,norm,\
-                     residual,dropout,lr,lambda_2,lambda_e,p_n,p_e"
-            .into(),
-        csv_rows: study.cells.iter().map(numbers).collect(),
-        ..plain
-    }
+    let header =
+        "dataset,depth,model,test,n,layers x heads x hidden,norm,residual,dropout,lr,lambda_2,lambda_E,p_n,p_e";
+    let csv_header = "dataset,depth,model,metric,test,test_std,validation,validation_std,n,layers,heads,hidden,norm,\
+                      residual,dropout,lr,lambda_2,lambda_e,p_n,p_e";
+    let note = format!("Mean ± standard deviation over n splits. Metric: {}.", metric_note(study, &metrics));
+    Sheet::new("Test metric in percent, and selected settings", header.split(','), study.cells.iter().map(row))
+        .with_csv(csv_header, study.cells.iter().map(numbers))
+        .with_notes([note])
 }
 
 /// Returns the metrics with their datasets, if there are several.
@@ -202,25 +190,6 @@ fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Open => "not significant",
         Verdict::Untested => "not tested",
     }
-}
-
-fn sheet(title: &str, header: &str, rows: Vec<(Tone, Vec<String>)>, notes: Vec<String>) -> Sheet {
-    Sheet {
-        title: title.into(),
-        header: header.split(',').map(Into::into).collect(),
-        csv_header: header.into(),
-        csv_rows: rows.iter().map(|(_, row)| row.clone()).collect(),
-        rows,
-        notes,
-    }
-}
-
-fn dash() -> String {
-    "-".into()
-}
-
-fn p_value(p: f64) -> String {
-    if p < 1e-4 { "<0.0001".into() } else { format!("{p:.4}") }
 }
 
 /// Formats a number with about three digits.

@@ -1,6 +1,8 @@
 //! Results of the cells, and the tests between them.
 
-use crate::depth::plan::{Cell, Depth, DepthPlan, MODELS, twin};
+use crate::depth::graphs::Depth;
+use crate::depth::plan::{Cell, DepthPlan, twin};
+use crate::grid::GAT;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use supergat_core::ModelKind;
@@ -194,7 +196,7 @@ impl DepthStudy {
                 let is_twin = question == Question::SelfSupervision;
                 let pairs = self.plan.depths.iter().flat_map(|&depth| {
                     supervised.clone().filter_map(move |(model, twin)| {
-                        let other = if is_twin { twin } else { MODELS[0] };
+                        let other = if is_twin { twin } else { GAT };
                         Some((depth, cell(depth, model)?, cell(depth, other)?))
                     })
                 });

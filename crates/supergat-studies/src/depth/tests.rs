@@ -37,7 +37,7 @@ fn graph(name: &str) -> DepthGraph {
 
 #[test]
 fn deep_networks_start_from_the_published_ones() {
-    let deep = graph("minesweeper").deep(kind("supergat-mx"));
+    let deep = graph("minesweeper").settings(Depth::Deep, kind("supergat-mx"));
     assert_eq!(
         (deep.network.layers, deep.network.hidden, deep.training.max_epochs, deep.network.residual),
         (15, 64, 2000, Residual::Linear)
@@ -52,16 +52,16 @@ fn deep_networks_start_from_the_published_ones() {
     for name in DATASETS {
         for model in MODELS {
             let (graph, cell) = (graph(name), kind("gat-go"));
-            let space = graph.deep_space(model);
+            let space = graph.space(Depth::Deep, model);
             let names: Vec<&str> = space.dimensions().iter().map(|dimension| dimension.name).collect();
             assert_eq!(names.contains(&"lambda_e"), model.is_self_supervised());
             assert!(["layers", "hidden", "heads", "norm", "residual"].iter().all(|name| names.contains(name)));
             // The published network is a point of the space.
-            let base = graph.deep(cell).with_model(model);
+            let base = graph.settings(Depth::Deep, cell).with_model(model);
             for dimension in space.dimensions() {
                 assert!(dimension.of(&base).is_some(), "{name}: {}", dimension.name);
             }
-            assert_eq!(graph.published(model).network.layers, 2, "{name}: {model}");
+            assert_eq!(graph.settings(Depth::Published, model).network.layers, 2, "{name}: {model}");
         }
     }
     let shares = graph("photo").split(3).to_string();
@@ -78,8 +78,8 @@ fn models_without_published_settings_have_those_of_gat() {
             s.training.max_epochs = 500;
         })
     };
-    assert_eq!(photo.published(kind("gat-mx")), published("gat-go").with_model(kind("gat-mx")));
-    assert_eq!(photo.published(kind("supergat-mx")), published("supergat-mx"));
+    assert_eq!(photo.settings(Depth::Published, kind("gat-mx")), published("gat-go").with_model(kind("gat-mx")));
+    assert_eq!(photo.settings(Depth::Published, kind("supergat-mx")), published("supergat-mx"));
 }
 
 /// Models differ by chance only where the search follows their results.

@@ -7,6 +7,7 @@ use supergat_select::sweep::{
     Clock, Event, Job, RecordIndex, ResultsFile, SweepError, SweepOutcome, Tally, run_sweep, weight,
 };
 use supergat_train::Resources;
+use supergat_train::task::{NODE, NodeClassification};
 
 /// Runs the jobs of a grid that have no result in the file, like [`run_sweep`]. The tally passed to `observe`
 /// counts the runs of the whole grid.
@@ -39,12 +40,10 @@ pub fn run_grid(
             if missing.is_empty() {
                 continue;
             }
-            let outcome = run_sweep(missing, results, resources, notify)?;
-            total.ran += outcome.ran;
-            total.failed += outcome.failed;
-            total.unavailable.extend(outcome.unavailable);
-            if outcome.interrupted {
-                return Ok(SweepOutcome { interrupted: true, ..total });
+            let outcome = run_sweep(&NodeClassification, missing, results, resources, notify)?;
+            total = total.and(SweepOutcome { found: 0, ..outcome });
+            if total.interrupted {
+                return Ok(total);
             }
         }
     }
@@ -54,7 +53,7 @@ pub fn run_grid(
 /// Indexes the records of one point.
 fn index<'a>(plan: &GridPlan, point: GridPoint, results: &'a ResultsFile) -> RecordIndex<'a> {
     let sources = plan.sources(point);
-    RecordIndex::new(results.records().filter(|record| sources.contains(&record.dataset)))
+    RecordIndex::new(NODE, results.records().filter(|record| sources.contains(&record.dataset)))
 }
 
 /// Returns the runs that select settings at a point.

@@ -3,7 +3,7 @@
 use crate::grid::table::{BestForm, FormComparison, GridRow, GridStudy};
 use crate::reproduce::printed_name;
 use supergat_figure::Tone;
-use supergat_figure::sheet::Sheet;
+use supergat_figure::sheet::{Sheet, exact, or_dash};
 use supergat_select::recommend::map::PreferredForm;
 
 /// Returns the number of accuracies that agree with the paper's, by model.
@@ -16,7 +16,7 @@ pub fn summary(study: &GridStudy) -> Sheet {
             format!("{:.0} %", percent(share.within, share.numbers)),
             format!("{:+.2}", share.difference),
             format!("{:.2}", share.absolute),
-            share.gain_absolute.map_or("-".into(), |gain| format!("{gain:.2}")),
+            or_dash(share.gain_absolute.map(|gain| format!("{gain:.2}"))),
         ];
         (Tone::Plain, row)
     });
@@ -43,17 +43,15 @@ pub fn summary(study: &GridStudy) -> Sheet {
                 .into(),
         );
     }
-    sheet(
-        "Agreement with the paper's accuracies",
-        "model,numbers,within,share,mean difference,mean absolute difference,mean absolute difference of gains over GAT",
-        rows,
-        notes,
-    )
+    let header = "model,numbers,within,share,mean difference,mean absolute difference,\
+                  mean absolute difference of gains over GAT";
+    Sheet::new("Agreement with the paper's accuracies", header.split(','), rows).with_notes(notes)
 }
 
 /// Returns counts of graphs by the paper's best form (rows) and ours (columns).
 pub fn confusion(study: &GridStudy) -> Sheet {
-    let header = format!("the paper's best form,{}", PreferredForm::ALL.map(|form| format!("ours: {form}")).join(","));
+    let header = ["the paper's best form".to_owned()].into_iter();
+    let header = header.chain(PreferredForm::ALL.map(|form| format!("ours: {form}")));
     let rows = PreferredForm::ALL.iter().zip(study.confusion()).map(|(form, counts)| {
         (Tone::Plain, std::iter::once(form.to_string()).chain(counts.iter().map(ToString::to_string)).collect())
     });
@@ -80,7 +78,7 @@ pub fn confusion(study: &GridStudy) -> Sheet {
             }
         ),
     ];
-    sheet("Best form of attention", &header, rows, notes)
+    Sheet::new("Best form of attention", header, rows).with_notes(notes)
 }
 
 /// Returns the best form on every graph.
@@ -104,13 +102,9 @@ pub fn forms(study: &GridStudy) -> Sheet {
         let row = point.into_iter().chain(texts(graph.ours)).chain(texts(graph.paper)).chain([same.to_owned()]);
         (Tone::Plain, row.collect())
     });
-    let notes = vec!["gain: difference between the better SuperGAT and GAT, in percentage points.".into()];
-    sheet(
-        "Best form on every graph",
-        "degree,homophily,our form,our gain,the paper's form,the paper's gain,same",
-        rows,
-        notes,
-    )
+    let header = ["degree", "homophily", "our form", "our gain", "the paper's form", "the paper's gain", "same"];
+    Sheet::new("Best form on every graph", header, rows)
+        .with_notes(["gain: difference between the better SuperGAT and GAT, in percentage points."])
 }
 
 /// Returns the results of every model on every graph.
@@ -118,30 +112,15 @@ pub fn cells(study: &GridStudy) -> Sheet {
     let rows = study.lines.iter().map(|line| (line.verdict.tone(), line.texts(study.plan.seeds)));
     let header = "degree,homophily,model,ours,n,paper,difference,lambda_2,lambda_E,verdict";
     let runs = if study.plan.redrawn { "n runs on different graphs" } else { "n seeds on one graph" };
-    let notes = vec![format!(
+    let note = format!(
         "ours: mean ± standard deviation over {runs}; lambda_2 and lambda_E were selected by validation accuracy, with \
          one run per candidate."
-    )];
-    let plain = sheet("Test accuracy in percent", header, rows, notes);
-    Sheet {
-        csv_header: "degree,homophily,model,mean,std,n,wanted,paper_mean,paper_std,difference,lambda_2,lambda_e,\
-                     verdict,form,paper_form"
-            .into(),
-        csv_rows: study.lines.iter().map(|line| line.csv(study)).collect(),
-        ..plain
-    }
-}
-
-fn sheet(title: &str, header: &str, rows: impl Iterator<Item = (Tone, Vec<String>)>, notes: Vec<String>) -> Sheet {
-    let rows: Vec<_> = rows.collect();
-    Sheet {
-        title: title.into(),
-        header: header.split(',').map(Into::into).collect(),
-        csv_header: header.into(),
-        csv_rows: rows.iter().map(|(_, row)| row.clone()).collect(),
-        rows,
-        notes,
-    }
+    );
+    let csv_header = "degree,homophily,model,mean,std,n,wanted,paper_mean,paper_std,difference,lambda_2,lambda_e,\
+                      verdict,form,paper_form";
+    Sheet::new("Test accuracy in percent", header.split(','), rows)
+        .with_csv(csv_header, study.lines.iter().map(|line| line.csv(study)))
+        .with_notes([note])
 }
 
 fn percent(part: usize, all: usize) -> f64 {
@@ -150,39 +129,37 @@ fn percent(part: usize, all: usize) -> f64 {
 
 impl GridRow {
     fn texts(&self, wanted: u64) -> Vec<String> {
-        let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".into());
         let n = self.count();
         vec![
             self.point.degree.to_string(),
             self.point.homophily.to_string(),
             printed_name(&self.model.to_string()),
-            or_none(self.ours.as_ref().map(|ours| format!("{:.1} ± {:.1}", ours.mean, ours.std))),
+            or_dash(self.ours.as_ref().map(|ours| format!("{:.1} ± {:.1}", ours.mean, ours.std))),
             if n as u64 == wanted { n.to_string() } else { format!("{n}/{wanted}") },
-            or_none(self.paper.map(|paper| format!("{:.1} ± {:.1}", paper.mean, paper.std))),
-            or_none(self.difference.map(|difference| format!("{difference:+.1}"))),
-            or_none(self.lambda_2.map(|value| format!("{value:e}"))),
-            or_none(self.lambda_e.map(|value| format!("{value:e}"))),
+            or_dash(self.paper.map(|paper| format!("{:.1} ± {:.1}", paper.mean, paper.std))),
+            or_dash(self.difference.map(|difference| format!("{difference:+.1}"))),
+            or_dash(self.lambda_2.map(|value| format!("{value:e}"))),
+            or_dash(self.lambda_e.map(|value| format!("{value:e}"))),
             self.verdict.text(),
         ]
     }
 
     fn csv(&self, study: &GridStudy) -> Vec<String> {
-        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         let graph = study.forms.iter().find(|graph| graph.point == self.point);
         let form = |best: Option<BestForm>| best.map(|best| best.form.to_string()).unwrap_or_default();
         vec![
             self.point.degree.to_string(),
             self.point.homophily.to_string(),
             self.model.to_string(),
-            number(self.ours.as_ref().map(|ours| ours.mean)),
-            number(self.ours.as_ref().map(|ours| ours.std)),
+            exact(self.ours.as_ref().map(|ours| ours.mean)),
+            exact(self.ours.as_ref().map(|ours| ours.std)),
             self.count().to_string(),
             study.plan.seeds.to_string(),
-            number(self.paper.map(|paper| paper.mean)),
-            number(self.paper.map(|paper| paper.std)),
-            number(self.difference),
-            number(self.lambda_2),
-            number(self.lambda_e),
+            exact(self.paper.map(|paper| paper.mean)),
+            exact(self.paper.map(|paper| paper.std)),
+            exact(self.difference),
+            exact(self.lambda_2),
+            exact(self.lambda_e),
             self.verdict.text(),
             form(graph.and_then(|graph| graph.ours)),
             form(graph.and_then(|graph| graph.paper)),

@@ -7,6 +7,7 @@ use supergat_core::ModelKind;
 use supergat_numerics::statistics::{Moments, Summary};
 use supergat_select::recommend::map::{Cell, Map, PreferredForm};
 use supergat_select::sweep::{RecordIndex, ResultsFile};
+use supergat_train::task::NODE;
 
 /// Smallest tolerance for the difference of two means, in percentage points. Twice the standard deviation is
 /// used if that is larger: the paper's deviation or, with redrawn graphs, the larger of the two. Only redrawn
@@ -107,10 +108,10 @@ pub struct PaperAgreement {
 impl GridStudy {
     /// Builds the study from a results file. It does not depend on the order of lines or on durations.
     pub fn new(plan: &GridPlan, results: &ResultsFile) -> Self {
-        let index = RecordIndex::new(results.records());
+        let index = RecordIndex::new(NODE, results.records());
         let paper = Map::paper();
         let cells = plan.points().into_iter().flat_map(|point| plan.models.iter().map(move |&model| (point, model)));
-        let lines: Vec<GridRow> = cells.map(|(point, model)| line(plan, point, model, &index, &paper)).collect();
+        let lines: Vec<GridRow> = cells.map(|(point, model)| collect(plan, point, model, &index, &paper)).collect();
         let forms = plan.points().into_iter().map(|point| compare_forms(plan, point, &lines, &paper)).collect();
         let models = plan.models.iter().copied().map(Some).chain([None]);
         let shares = models.filter_map(|model| agreement(model, &lines)).collect();
@@ -119,7 +120,7 @@ impl GridStudy {
 
     /// Returns the results of a model at a point.
     pub fn line(&self, point: GridPoint, model: ModelKind) -> Option<&GridRow> {
-        self.lines.iter().find(|line| line.point == point && line.model == model)
+        line(&self.lines, point, model)
     }
 
     /// Returns whether there are fewer candidate settings than in the paper.
@@ -181,7 +182,13 @@ impl GridRow {
     }
 }
 
-fn line(plan: &GridPlan, point: GridPoint, model: ModelKind, index: &RecordIndex<'_>, paper: &Map) -> GridRow {
+/// Returns the results of a model at a point.
+fn line(lines: &[GridRow], point: GridPoint, model: ModelKind) -> Option<&GridRow> {
+    lines.iter().find(|line| line.point == point && line.model == model)
+}
+
+/// Collects the results of a model at a point.
+fn collect(plan: &GridPlan, point: GridPoint, model: ModelKind, index: &RecordIndex<'_>, paper: &Map) -> GridRow {
     let selected = plan.selected(point, model, index);
     let values = selected.into_iter().flat_map(|settings| plan.final_runs(point, settings));
     let values: Vec<f64> = values.filter_map(|job| Some(100.0 * index.find(&job)?.test()?.metric)).collect();
@@ -224,7 +231,7 @@ fn moments(cell: &Cell, model: ModelKind) -> Option<Moments> {
 /// Compares the best forms at a point.
 fn compare_forms(plan: &GridPlan, point: GridPoint, lines: &[GridRow], paper: &Map) -> FormComparison {
     let ours = |model| {
-        let line = lines.iter().find(|line| line.point == point && line.model == model)?;
+        let line = line(lines, point, model)?;
         line.ours.as_ref().filter(|_| line.is_complete(plan) && plan.seeds > 1)
     };
     let ours = || {
@@ -247,8 +254,7 @@ fn compare_forms(plan: &GridPlan, point: GridPoint, lines: &[GridRow], paper: &M
 fn agreement(model: Option<ModelKind>, all: &[GridRow]) -> Option<PaperAgreement> {
     let lines: Vec<&GridRow> = all.iter().filter(|line| model.is_none_or(|model| line.model == model)).collect();
     let differences: Vec<f64> = lines.iter().filter_map(|line| line.difference).collect();
-    let gat_difference =
-        |point| all.iter().find(|line| line.point == point && line.model == GAT).and_then(|line| line.difference);
+    let gat_difference = |point| line(all, point, GAT)?.difference;
     let others = lines.iter().filter(|line| line.model != GAT);
     let gains: Vec<f64> = others.filter_map(|line| Some(line.difference? - gat_difference(line.point)?)).collect();
     (!differences.is_empty()).then(|| PaperAgreement {

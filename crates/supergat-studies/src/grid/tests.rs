@@ -9,7 +9,7 @@ use supergat_core::Score;
 use supergat_figure::sheet::{csv, markdown};
 use supergat_select::recommend::map::PreferredForm;
 use supergat_select::sweep::{Event, Job, Record, RecordIndex, ResultsFile};
-use supergat_train::task::Status;
+use supergat_train::task::{NODE, Status};
 
 fn results(lines: &[String]) -> ResultsFile {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -114,7 +114,7 @@ fn selects_by_smaller_loss_on_ties_and_skips_failures() {
     let jobs = plan.search(POINT, MX);
     let score = |loss| Score { loss, metric: 0.5 };
     let tied = [line(&jobs[0], score(2.0), 0.1), line(&jobs[1], score(1.0), 0.2), line(&jobs[2], score(1.0), 0.3)];
-    let selected = |lines: &[String]| plan.selected(POINT, MX, &RecordIndex::new(results(lines).records()));
+    let selected = |lines: &[String]| plan.selected(POINT, MX, &RecordIndex::new(NODE, results(lines).records()));
     assert_eq!(selected(&tied), Some(jobs[1].settings));
     assert_eq!(selected(&tied[..2]), None);
     let mut failed: Record = serde_json::from_str(&tied[1]).unwrap();

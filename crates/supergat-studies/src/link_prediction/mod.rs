@@ -19,7 +19,7 @@ mod split;
 mod study;
 
 pub use split::EdgeSplit;
-pub use study::{LinkPredictionPlan, LinkPredictionResult};
+pub use study::{LinkPredictionResult, plan, points};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use std::ops::ControlFlow;
     use supergat_data::SplitChoice;
-    use supergat_select::sweep::{Job, ResultsFile, run_task_sweep};
+    use supergat_select::sweep::{Job, ResultsFile, run_sweep};
     use supergat_train::Settings;
     use supergat_train::task::Status;
 
@@ -132,7 +132,7 @@ mod tests {
         let sweep = |threads| {
             let mut results = ResultsFile::open(&path).unwrap();
             let outcome =
-                run_task_sweep(&LinkPrediction, jobs.clone(), &mut results, threads, |_, _| ControlFlow::Continue(()));
+                run_sweep(&LinkPrediction, jobs.clone(), &mut results, threads, |_, _| ControlFlow::Continue(()));
             (outcome.unwrap(), results.records().cloned().collect::<Vec<_>>())
         };
         let (outcome, records) = sweep(1);

@@ -1,24 +1,13 @@
 //! The published study: AUC and node metric against the weight of the edge loss, for several attention forms.
 
+use crate::SeededRuns;
 use crate::link_prediction::{LinkPrediction, LinkScore};
 use serde::Serialize;
 use supergat_core::{Form, ModelKind};
 use supergat_numerics::statistics::Summary;
-use supergat_select::sweep::{Job, Record, ResultsFile, dataset_name};
+use supergat_select::sweep::{Record, ResultsFile};
 use supergat_train::settings::Settings;
 use supergat_train::task::Task;
-
-/// Runs of the study on one dataset.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LinkPredictionPlan {
-    source: String,
-    /// Name of the dataset in results.
-    pub dataset: String,
-    /// Metric of the nodes: `accuracy` or `micro-f1`.
-    pub metric: &'static str,
-    settings: Vec<Settings>,
-    seeds: u64,
-}
 
 /// Results of one dataset, model and weight of the edge loss over seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -39,50 +28,32 @@ pub struct LinkPredictionResult {
     pub test: Summary,
 }
 
-impl LinkPredictionPlan {
-    /// Plans every model with every weight of the edge loss. Loads the dataset to recognise it.
-    pub fn new(source: &str, models: &[ModelKind], lambdas: &[f64], seeds: u64) -> supergat_data::Result<Self> {
-        let dataset = supergat_data::load(source)?;
-        let preset = dataset.preset.as_deref().unwrap_or_default();
-        let all = models.iter().flat_map(|&model| lambdas.iter().map(move |&lambda_e| (model, lambda_e)));
-        Ok(Self {
-            source: source.to_owned(),
-            dataset: dataset_name(source, &dataset),
-            metric: if dataset.is_multi_label() { "micro-f1" } else { "accuracy" },
-            settings: all.map(|(model, lambda_e)| settings(preset, model, lambda_e)).collect(),
-            seeds,
-        })
-    }
+/// Plans every model with every weight of the edge loss on a dataset, which is loaded to recognise it.
+pub fn plan(source: &str, models: &[ModelKind], lambdas: &[f64], seeds: u64) -> supergat_data::Result<SeededRuns> {
+    let dataset = supergat_data::load(source)?;
+    let preset = dataset.preset.as_deref().unwrap_or_default();
+    let all = models.iter().flat_map(|&model| lambdas.iter().map(move |&lambda_e| settings(preset, model, lambda_e)));
+    Ok(SeededRuns::new(source, &dataset, all.collect(), seeds))
+}
 
-    /// Returns all runs, with seeds from 0.
-    pub fn jobs(&self) -> Vec<Job> {
-        Job::for_seeds(&self.source, &self.settings, self.seeds)
-    }
+/// Returns the results in a file by model and weight; those without a run are omitted.
+pub fn points(runs: &SeededRuns, results: &ResultsFile) -> Vec<LinkPredictionResult> {
+    runs.settings.iter().filter_map(|settings| point(runs, settings, results)).collect()
+}
 
-    /// Returns the results in a file by model and weight; those without a run are omitted.
-    pub fn points(&self, results: &ResultsFile) -> Vec<LinkPredictionResult> {
-        self.settings.iter().filter_map(|settings| self.point(settings, results)).collect()
-    }
-
-    fn point(&self, settings: &Settings, results: &ResultsFile) -> Option<LinkPredictionResult> {
-        let matches = |record: &&Record| {
-            (record.task.as_str(), &record.dataset, &record.settings)
-                == (LinkPrediction.name(), &self.dataset, settings)
-                && record.seed < self.seeds
-        };
-        let mut runs: Vec<(u64, [f64; 3])> = results.records().filter(matches).filter_map(numbers).collect();
-        runs.sort_by_key(|(seed, _)| *seed);
-        let summary = |k: usize| Summary::of(runs.iter().map(|(_, numbers)| numbers[k]).collect());
-        (!runs.is_empty()).then(|| LinkPredictionResult {
-            dataset: self.dataset.clone(),
-            model: settings.model,
-            lambda_e: settings.edge_loss.lambda_e,
-            seeds: runs.iter().map(|(seed, _)| *seed).collect(),
-            auc: summary(0),
-            average_precision: summary(1),
-            test: summary(2),
-        })
-    }
+fn point(runs: &SeededRuns, settings: &Settings, results: &ResultsFile) -> Option<LinkPredictionResult> {
+    let records = runs.records(LinkPrediction.name(), settings, results);
+    let found: Vec<(u64, [f64; 3])> = records.into_iter().filter_map(numbers).collect();
+    let summary = |k: usize| Summary::of(found.iter().map(|(_, numbers)| numbers[k]).collect());
+    (!found.is_empty()).then(|| LinkPredictionResult {
+        dataset: runs.dataset.clone(),
+        model: settings.model,
+        lambda_e: settings.edge_loss.lambda_e,
+        seeds: found.iter().map(|(seed, _)| *seed).collect(),
+        auc: summary(0),
+        average_precision: summary(1),
+        test: summary(2),
+    })
 }
 
 /// Returns seed, AUC, average precision and test metric in percent of a run; `None` if it failed or has no
@@ -112,6 +83,7 @@ fn settings(dataset: &str, model: ModelKind, lambda_e: f64) -> Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use supergat_select::sweep::Job;
 
     fn kind(name: &str) -> ModelKind {
         name.parse().unwrap()
@@ -137,8 +109,7 @@ mod tests {
     #[test]
     fn combines_every_model_with_every_weight() {
         let source = "random-partition:classes=2,nodes=180,degree=2";
-        let plan =
-            LinkPredictionPlan::new(source, &[kind("supergat-go"), kind("supergat-sd")], &[0.1, 1.0], 3).unwrap();
+        let plan = plan(source, &[kind("supergat-go"), kind("supergat-sd")], &[0.1, 1.0], 3).unwrap();
         let jobs = plan.jobs();
         let one = |job: &&Job| job.settings.model == kind("supergat-sd") && job.settings.edge_loss.lambda_e == 1.0;
         assert_eq!((jobs.len(), jobs.iter().filter(one).map(|job| job.seed).collect::<Vec<_>>()), (12, vec![0, 1, 2]));

@@ -1,12 +1,13 @@
 //! Entropy of attention and its divergence from label agreement, by layer and head.
 
-use super::{Report, Run, counted};
+use super::{Report, Run};
 use crate::Agreement;
 use crate::agreement::relative_entropy;
 use std::borrow::Cow;
 use supergat_core::Result;
 use supergat_data::Dataset;
 use supergat_figure::{Axis, Plot, Quartiles, panels};
+use supergat_select::count;
 
 /// Maximum number of coefficients, counted as edges times heads of all layers. Larger graphs are skipped.
 const MAX_COEFFICIENTS: usize = 4_000_000;
@@ -37,7 +38,7 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     let below = format!(
         "Divergence of attention from label agreement, which attends only to neighbours with the node's label (divergence 0), for the {} \
          whose neighbours all have labels. The box of uniform attention is the baseline.",
-        counted(nodes, "node")
+        count(nodes, "node")
     );
     Ok(report.figure("attention", panels("", 1, &[entropy, divergence]), &format!("{caption} {below}")))
 }

@@ -1,9 +1,10 @@
 //! Confusion matrix of the test nodes, or F1 of each label if nodes have several labels.
 
 use super::probabilities::rankings;
-use super::{Report, Run, counted};
+use super::{Report, Run};
 use supergat_core::{Counts, Labels, Result};
 use supergat_figure::{Axis, Cell, Plot};
+use supergat_select::count;
 use supergat_train::node_list::gathered;
 
 /// Maximum number of classes in the matrix. The others, with the fewest test nodes, are combined into one.
@@ -173,7 +174,7 @@ fn add_labels(report: Report, run: &Run<'_>) -> Report {
     );
     let left_out = match counts.len() - order.len() {
         0 => String::new(),
-        rest => format!(" {} between the best and the worst are not shown.", counted(rest, "label")),
+        rest => format!(" {} between the best and the worst are not shown.", count(rest, "label")),
     };
     let percent = |part: u64, rest: u64| format!("{:.1}", 100.0 * part as f64 / (part + rest).max(1) as f64);
     let row = |&k: &usize| {

@@ -1,10 +1,11 @@
 //! Losses and metrics over the epochs, of the best seed and fainter of the others.
 
-use super::{Report, Run, counted};
+use super::{Report, Run, thinned};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use supergat_core::Epoch;
 use supergat_figure::{Axis, Plot, panels};
+use supergat_select::count;
 
 /// A line of `metrics.jsonl`: one epoch of one seed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -68,11 +69,9 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
     }
     let others = match seeds.len() {
         1 => String::new(),
-        many => format!(
-            " Strong lines: seed {}, the best of {}; faint lines: other seeds.",
-            run.seed,
-            counted(many, "seed")
-        ),
+        many => {
+            format!(" Strong lines: seed {}, the best of {}; faint lines: other seeds.", run.seed, count(many, "seed"))
+        }
     };
     let caption = format!(
         "The model is that of epoch {} (counted from 0) of {}, selected by its validation {}; test nodes are not used for selection.{others}",
@@ -96,32 +95,7 @@ fn plot(run: &Run<'_>, seeds: &BTreeMap<u64, Vec<&EpochLine>>, title: &str, labe
     plot.mark_x(run.epoch as f64, "best epoch")
 }
 
-/// Returns the points of a curve, at most about [`MAX_POINTS`] at equal distances, and always the last.
+/// Returns the points of a curve, not all of a long one.
 fn points(lines: &[&EpochLine], value: fn(&EpochLine) -> f64) -> Vec<[f64; 2]> {
-    let stride = lines.len().div_ceil(MAX_POINTS).max(1);
-    let kept = lines.iter().enumerate().filter(|(k, _)| k % stride == 0 || k + 1 == lines.len());
-    kept.map(|(_, line)| [line.epoch as f64, value(line)]).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thins_long_curves_and_keeps_both_ends() {
-        let line = |epoch| EpochLine {
-            seed: 0,
-            epoch,
-            train_loss: 0.0,
-            label_loss: epoch as f64,
-            edge_loss: 0.0,
-            validation_loss: 0.0,
-            validation_metric: 0.0,
-            test_metric: 0.0,
-        };
-        let lines: Vec<EpochLine> = (0..1002).map(line).collect();
-        let points = points(&lines.iter().collect::<Vec<_>>(), |line| line.label_loss);
-        assert!(points.len() <= MAX_POINTS + 1, "{}", points.len());
-        assert_eq!((points[0], points[points.len() - 1]), ([0.0, 0.0], [1001.0, 1001.0]));
-    }
+    thinned(lines, MAX_POINTS).map(|line| [line.epoch as f64, value(line)]).collect()
 }

@@ -171,9 +171,10 @@ impl Run<'_> {
 /// Sentence for captions on the intervals of shares.
 const INTERVAL: &str = "Lines show 95 % Wilson intervals.";
 
-/// Formats a count, such as `1 node` or `2 nodes`.
-fn counted(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+/// Returns about `most` elements of a longer list at equal distances, and always both ends.
+fn thinned<T>(all: &[T], most: usize) -> impl Iterator<Item = &T> {
+    let stride = all.len().div_ceil(most).max(1);
+    all.iter().enumerate().filter(move |(k, _)| k % stride == 0 || k + 1 == all.len()).map(|(_, element)| element)
 }
 
 #[cfg(test)]
@@ -209,6 +210,14 @@ mod tests {
         let mut dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.6").unwrap();
         dataset.class_names[1] = "<b>".into();
         dataset
+    }
+
+    #[test]
+    fn thins_curves_and_keeps_both_ends() {
+        let all: Vec<usize> = (0..1002).collect();
+        let kept: Vec<usize> = thinned(&all, 400).copied().collect();
+        assert!(kept.len() <= 401 && kept[0] == 0 && kept[kept.len() - 1] == 1001, "{kept:?}");
+        assert_eq!(thinned(&all[..3], 400).count(), 3);
     }
 
     fn names(report: &Report) -> Vec<&str> {

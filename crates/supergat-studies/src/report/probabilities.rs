@@ -1,6 +1,6 @@
 //! Probabilities of the test nodes: curves of rankings, reliability, and the nodes with the highest probabilities.
 
-use super::{Report, Run};
+use super::{Report, Run, thinned};
 use supergat_core::{Labels, Result};
 use supergat_figure::{Axis, Plot, panels};
 use supergat_numerics::metrics::{
@@ -28,12 +28,12 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     for &class in &classes {
         let (positive, scores) = one_against_rest(&labels, &values, class);
         if let Some(curve) = roc_curve(&positive, &scores) {
-            let points: Vec<[f64; 2]> = curve.iter().map(|p| [p.false_positive_rate, p.true_positive_rate]).collect();
-            roc = roc.line(&names[class], &thinned(&points));
+            let points = thinned(&curve, MAX_POINTS).map(|p| [p.false_positive_rate, p.true_positive_rate]);
+            roc = roc.line(&names[class], &points.collect::<Vec<_>>());
         }
         if let Some(curve) = precision_recall_curve(&positive, &scores) {
-            let points: Vec<[f64; 2]> = curve.iter().map(|p| [p.recall, p.precision]).collect();
-            precision_recall = precision_recall.line(&names[class], &thinned(&points));
+            let points = thinned(&curve, MAX_POINTS).map(|p| [p.recall, p.precision]);
+            precision_recall = precision_recall.line(&names[class], &points.collect::<Vec<_>>());
         }
     }
     let roc = roc.faint_line("chance", &[[0.0, 0.0], [1.0, 1.0]]);
@@ -105,13 +105,6 @@ fn reliability_points(labels: &Labels, values: &[f64]) -> Vec<[f64; 2]> {
     reliability(labels, values, BINS).iter().filter_map(|bin| Some([bin.confidence?, bin.right?])).collect()
 }
 
-/// Returns at most about [`MAX_POINTS`] points of a curve, and always both ends.
-fn thinned(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
-    let stride = points.len().div_ceil(MAX_POINTS).max(1);
-    let kept = points.iter().enumerate().filter(|(k, _)| k % stride == 0 || k + 1 == points.len());
-    kept.map(|(_, point)| *point).collect()
-}
-
 /// Returns precision, gain and lift of the first nodes as rows of a table.
 fn first_nodes(positive: &[bool], scores: &[f64]) -> Vec<Vec<String>> {
     let mut numbers: Vec<usize> =
@@ -136,13 +129,6 @@ pub(super) fn rankings(labels: &Labels, values: &[f64]) -> Vec<[Option<f64>; 2]>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn thins_curves_and_keeps_both_ends() {
-        let points: Vec<[f64; 2]> = (0..1001).map(|k| [f64::from(k), 0.0]).collect();
-        let kept = thinned(&points);
-        assert!(kept.len() <= MAX_POINTS + 1 && kept[0][0] == 0.0 && kept[kept.len() - 1][0] == 1000.0);
-    }
 
     #[test]
     fn lists_first_nodes_up_to_all() {

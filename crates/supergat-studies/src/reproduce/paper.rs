@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// All tables, as JSON.
 const PAPER: &str = include_str!("paper.json");
@@ -46,6 +47,15 @@ pub struct PrintedNumber {
     /// Standard deviation, if printed.
     #[serde(default)]
     pub std: Option<f64>,
+}
+
+impl fmt::Display for PrintedNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.std {
+            Some(std) => write!(f, "{:.1} ± {std:.1}", self.mean),
+            None => write!(f, "{:.1}", self.mean),
+        }
+    }
 }
 
 #[derive(Deserialize)]

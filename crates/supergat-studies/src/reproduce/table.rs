@@ -4,13 +4,14 @@ use crate::reproduce::paper::{PaperRow, PrintedNumber};
 use crate::reproduce::plan::{Splits, TablePlan};
 use crate::reproduce::verdict::Verdict;
 use supergat_data::{SplitChoice, registry};
-use supergat_figure::sheet::Sheet;
+use supergat_figure::sheet::{Sheet, exact, or_dash, p_value};
 use supergat_numerics::statistics::{Mark, Summary, holm, mark};
 use supergat_select::sweep::{Job, RecordIndex, ResultsFile};
 use supergat_train::settings::Settings;
+use supergat_train::task::NODE;
 
 /// Model that every other model is compared with.
-const REFERENCE: &str = "gat-go";
+pub(super) const REFERENCE: &str = "gat-go";
 
 const CSV_HEADER: &str =
     "dataset,model,name,mean,std,low,high,n,wanted,paper_mean,paper_std,difference,p_against_gat,p_holm,mark,verdict";
@@ -52,7 +53,7 @@ pub struct TableRow {
 impl Table {
     /// Builds the table from a results file. It does not depend on the order of lines or on durations.
     pub fn new(plan: &TablePlan, results: &ResultsFile) -> Self {
-        let index = RecordIndex::new(results.records());
+        let index = RecordIndex::new(NODE, results.records());
         let paper = &plan.table;
         let rows = paper.datasets.iter().flat_map(|dataset| rows(plan, dataset, &index)).collect::<Vec<_>>();
         let title = format!("{}, in percent", paper.title);
@@ -62,16 +63,10 @@ impl Table {
 
     /// Returns the table as text.
     pub fn sheet(&self) -> Sheet {
-        Sheet {
-            title: self.title.clone(),
-            header: ["dataset", "model", "ours", "n", "paper", "difference", "p", "p (Holm)", "mark", "verdict"]
-                .map(Into::into)
-                .into(),
-            rows: self.rows.iter().map(|row| (row.verdict.tone(), row.texts())).collect(),
-            csv_header: CSV_HEADER.into(),
-            csv_rows: self.rows.iter().map(TableRow::csv).collect(),
-            notes: self.notes.clone(),
-        }
+        let header = ["dataset", "model", "ours", "n", "paper", "difference", "p", "p (Holm)", "mark", "verdict"];
+        Sheet::new(&self.title, header, self.rows.iter().map(|row| (row.verdict.tone(), row.texts())))
+            .with_csv(CSV_HEADER, self.rows.iter().map(TableRow::csv))
+            .with_notes(&self.notes)
     }
 }
 
@@ -117,11 +112,6 @@ fn apply_holm(rows: &mut [TableRow]) {
     let p_values: Vec<f64> = tested.iter().map(|(_, p)| *p).collect();
     let corrected = holm(&p_values).expect("p-values are finite");
     tested.into_iter().zip(corrected).for_each(|((corrected, _), p)| *corrected = Some(p));
-}
-
-/// Formats a p-value with four decimals.
-fn p_value(p: f64) -> String {
-    if p < 1e-4 { "<0.0001".into() } else { format!("{p:.4}") }
 }
 
 /// Returns the notes below the table.
@@ -170,6 +160,14 @@ fn has_preset(row: &TableRow) -> bool {
     model.is_some_and(|model| Settings::published(&row.dataset, model).is_some())
 }
 
+/// Formats a summary as mean and standard deviation; a single value has none.
+pub(super) fn mean_and_deviation(summary: &Summary) -> String {
+    match summary.values.len() {
+        1 => format!("{:.2}", summary.mean),
+        _ => format!("{:.2} ± {:.2}", summary.mean, summary.std),
+    }
+}
+
 impl TableRow {
     fn difference(&self) -> Option<f64> {
         Some(self.ours.as_ref()?.mean - self.paper?.mean)
@@ -180,7 +178,6 @@ impl TableRow {
     }
 
     fn texts(&self) -> Vec<String> {
-        let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".into());
         let n = if self.count() == self.wanted {
             self.wanted.to_string()
         } else {
@@ -189,41 +186,34 @@ impl TableRow {
         vec![
             self.dataset.clone(),
             self.name.clone(),
-            or_none(self.ours.as_ref().map(|ours| match ours.values.len() {
-                1 => format!("{:.2}", ours.mean),
-                _ => format!("{:.2} ± {:.2}", ours.mean, ours.std),
-            })),
+            or_dash(self.ours.as_ref().map(mean_and_deviation)),
             if self.wanted == 0 { "-".into() } else { n },
-            or_none(self.paper.map(|paper| match paper.std {
-                Some(std) => format!("{:.1} ± {std:.1}", paper.mean),
-                None => format!("{:.1}", paper.mean),
-            })),
-            or_none(self.difference().map(|difference| format!("{difference:+.2}"))),
-            or_none(self.against_gat.map(|mark| p_value(mark.test.p))),
-            or_none(self.holm.map(p_value)),
+            or_dash(self.paper.map(|paper| paper.to_string())),
+            or_dash(self.difference().map(|difference| format!("{difference:+.2}"))),
+            or_dash(self.against_gat.map(|mark| p_value(mark.test.p))),
+            or_dash(self.holm.map(p_value)),
             self.against_gat.map(|mark| mark.to_string()).unwrap_or_default(),
             self.verdict.text(),
         ]
     }
 
     fn csv(&self) -> Vec<String> {
-        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         let interval = self.ours.as_ref().and_then(|ours| ours.interval().ok());
         vec![
             self.dataset.clone(),
             self.model.clone().unwrap_or_default(),
             self.name.clone(),
-            number(self.ours.as_ref().map(|ours| ours.mean)),
-            number(self.ours.as_ref().map(|ours| ours.std)),
-            number(interval.map(|interval| interval.low)),
-            number(interval.map(|interval| interval.high)),
+            exact(self.ours.as_ref().map(|ours| ours.mean)),
+            exact(self.ours.as_ref().map(|ours| ours.std)),
+            exact(interval.map(|interval| interval.low)),
+            exact(interval.map(|interval| interval.high)),
             self.count().to_string(),
             self.wanted.to_string(),
-            number(self.paper.map(|paper| paper.mean)),
-            number(self.paper.and_then(|paper| paper.std)),
-            number(self.difference()),
-            number(self.against_gat.map(|mark| mark.test.p)),
-            number(self.holm),
+            exact(self.paper.map(|paper| paper.mean)),
+            exact(self.paper.and_then(|paper| paper.std)),
+            exact(self.difference()),
+            exact(self.against_gat.map(|mark| mark.test.p)),
+            exact(self.holm),
             self.against_gat.map(|mark| mark.to_string()).unwrap_or_default(),
             self.verdict.text(),
         ]

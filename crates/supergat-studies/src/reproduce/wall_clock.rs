@@ -1,17 +1,16 @@
 //! The table of training times: seconds of a whole training run on all threads or a GPU, and the ratio to GAT's.
 
 use crate::reproduce::paper::{self, PaperTable, PrintedNumber};
+use crate::reproduce::table::{REFERENCE, mean_and_deviation};
 use std::ops::ControlFlow;
 use supergat_core::Result;
 use supergat_data::Dataset;
 use supergat_figure::Tone;
-use supergat_figure::sheet::Sheet;
+use supergat_figure::sheet::{Sheet, exact, or_dash};
 use supergat_numerics::statistics::Summary;
 use supergat_train::run_seeds;
 use supergat_train::settings::Settings;
 use supergat_train::{DeviceChoice, Resources};
-
-const REFERENCE: &str = "gat-go";
 
 /// Table of training times. Timings are never cached: they depend on the machine and its load.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,15 +110,10 @@ impl WallClock {
         notes.extend(self.notes.iter().cloned());
         let header =
             ["dataset", "model", "seconds", "n", "epochs", "ratio to GAT", "paper, seconds", "paper, ratio to GAT"];
-        Sheet {
-            title: self.paper.title.clone(),
-            header: header.map(Into::into).into(),
-            rows: self.rows.iter().map(|row| (Tone::Plain, self.texts(row))).collect(),
-            csv_header: "dataset,model,seconds_mean,seconds_std,n,epochs_mean,ratio,paper_seconds,paper_ratio,threads"
-                .into(),
-            csv_rows: self.rows.iter().map(|row| self.csv(row)).collect(),
-            notes,
-        }
+        let csv_header = "dataset,model,seconds_mean,seconds_std,n,epochs_mean,ratio,paper_seconds,paper_ratio,threads";
+        Sheet::new(&self.paper.title, header, self.rows.iter().map(|row| (Tone::Plain, self.texts(row))))
+            .with_csv(csv_header, self.rows.iter().map(|row| self.csv(row)))
+            .with_notes(notes)
     }
 
     fn printed_ratio(&self, row: &TimedRow) -> Option<f64> {
@@ -127,31 +121,20 @@ impl WallClock {
     }
 
     fn texts(&self, row: &TimedRow) -> Vec<String> {
-        let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}"));
-        let seconds = match row.seconds.values.len() {
-            1 => format!("{:.2}", row.seconds.mean),
-            _ => format!("{:.2} ± {:.2}", row.seconds.mean, row.seconds.std),
-        };
+        let ratio = |ratio: Option<f64>| or_dash(ratio.map(|ratio| format!("{ratio:.2}")));
         vec![
             row.dataset.clone(),
             paper::printed_name(&row.model),
-            seconds,
+            mean_and_deviation(&row.seconds),
             row.seconds.values.len().to_string(),
             format!("{:.0}", row.epochs.mean),
             ratio(self.ratio(row)),
-            self.printed(&row.dataset, &row.model).map_or_else(
-                || "-".into(),
-                |printed| match printed.std {
-                    Some(std) => format!("{:.1} ± {std:.1}", printed.mean),
-                    None => format!("{:.1}", printed.mean),
-                },
-            ),
+            or_dash(self.printed(&row.dataset, &row.model).map(|printed| printed.to_string())),
             ratio(self.printed_ratio(row)),
         ]
     }
 
     fn csv(&self, row: &TimedRow) -> Vec<String> {
-        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         vec![
             row.dataset.clone(),
             row.model.clone(),
@@ -159,9 +142,9 @@ impl WallClock {
             row.seconds.std.to_string(),
             row.seconds.values.len().to_string(),
             row.epochs.mean.to_string(),
-            number(self.ratio(row)),
-            number(self.printed(&row.dataset, &row.model).map(|printed| printed.mean)),
-            number(self.printed_ratio(row)),
+            exact(self.ratio(row)),
+            exact(self.printed(&row.dataset, &row.model).map(|printed| printed.mean)),
+            exact(self.printed_ratio(row)),
             self.resources.threads.to_string(),
         ]
     }

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat_cluster::peers::ThreadPeers;
 use supergat_core::Error;
 use supergat_data::{Dataset, SplitChoice};
-use supergat_select::sweep::{Event, Job, Record, ResultsFile, SweepError, run_sweep, run_task_sweep};
+use supergat_select::sweep::{Event, Job, Record, ResultsFile, SweepError, run_sweep};
 use supergat_select::tune::{Budget, FINALISTS, Space, Tuning, tune};
 use supergat_studies::link_prediction::LinkPrediction;
 use supergat_studies::task_named;
 use supergat_train::processes::Processes;
+use supergat_train::task::NodeClassification;
 use supergat_train::{
     Checkpoints, Interval, Observation, Resources, Runs, Settings, resume_seeds, run_seeds, run_splits, serve,
 };
@@ -194,7 +195,7 @@ fn sweeps_have_the_same_records_in_any_number_of_processes() {
     let path = |count: usize| folder.path().join(format!("{count}.jsonl"));
     let sweep = |resources: Resources, count: usize| {
         let mut results = ResultsFile::open(&path(count)).unwrap();
-        run_sweep(jobs(), &mut results, resources, |_, _| ControlFlow::Continue(())).unwrap()
+        run_sweep(&NodeClassification, jobs(), &mut results, resources, |_, _| ControlFlow::Continue(())).unwrap()
     };
     assert_eq!(sweep(Resources::from(1), 1).ran, 12);
     for count in [2, 4] {
@@ -212,7 +213,7 @@ fn tasks_measure_in_other_processes() {
     let run = |resources: Resources, name: &str| {
         let mut results = ResultsFile::open(&path(name)).unwrap();
         let jobs = Job::for_seeds(GRAPH, &[settings()], 4);
-        run_task_sweep(&LinkPrediction, jobs, &mut results, resources, |_, _| ControlFlow::Continue(())).unwrap()
+        run_sweep(&LinkPrediction, jobs, &mut results, resources, |_, _| ControlFlow::Continue(())).unwrap()
     };
     run(Resources::from(1), "1");
     with_processes(3, |resources| run(resources, "3"));
@@ -236,9 +237,11 @@ fn an_observer_stops_the_runs_of_all_processes() {
     let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).unwrap();
     let epochs = AtomicUsize::new(0);
     let outcome = with_processes(3, |resources| {
-        run_sweep(Job::for_seeds(GRAPH, &[endless], 9), &mut results, resources, |event, _| match event {
-            Event::Epoch(_) if epochs.fetch_add(1, Ordering::Relaxed) > 50 => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
+        run_sweep(&NodeClassification, Job::for_seeds(GRAPH, &[endless], 9), &mut results, resources, |event, _| {
+            match event {
+                Event::Epoch if epochs.fetch_add(1, Ordering::Relaxed) > 50 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
         })
     });
     let outcome = outcome.unwrap_or_else(|error: SweepError| panic!("{error}"));

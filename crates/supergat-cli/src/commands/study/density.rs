@@ -7,7 +7,7 @@ use crate::files::probe;
 use crate::output::{self, SCHEMA, count};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat_figure::sheet::{Sheet, csv, markdown};
+use supergat_figure::sheet::{Sheet, csv, exact, markdown, or_dash};
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_select::recommend::map::density::{COLUMNS, Density, points};
 use supergat_select::recommend::map::mixture::{Mode, is_mixture, modes};
@@ -117,30 +117,21 @@ fn sheet(all: &[DatasetDensity]) -> Sheet {
             format!("{:.1}", mode.degree),
             format!("{:.2}", mode.homophily),
             format!("{:.2}", mode.height),
-            mode.valley.map_or_else(|| "-".to_owned(), |valley| format!("{valley:.2}")),
+            or_dash(mode.valley.map(|valley| format!("{valley:.2}"))),
             format!("{:.0} %", 100.0 * mode.share),
             if estimated.mixture { "yes" } else { "no" }.to_owned(),
         ];
         (Tone::Plain, texts)
     };
     let numbers = |(estimated, mode, number): (&DatasetDensity, &Mode, usize)| {
-        let valley = mode.valley.map_or_else(String::new, |valley| valley.to_string());
         let mut row = vec![estimated.dataset.clone(), estimated.nodes.to_string(), number.to_string()];
         row.extend([mode.degree, mode.homophily, mode.height].map(|value| value.to_string()));
-        row.extend([valley, mode.share.to_string(), estimated.mixture.to_string()]);
+        row.extend([exact(mode.valley), mode.share.to_string(), estimated.mixture.to_string()]);
         row.extend(estimated.bandwidth.map(|value| value.to_string()));
         row
     };
-    Sheet {
-        title: "Modes of degree and homophily".into(),
-        header: ["dataset", "mode", "degree", "homophily", "height", "valley", "nodes", "mixture"]
-            .map(Into::into)
-            .into(),
-        rows: each().map(texts).collect(),
-        csv_header:
-            "dataset,nodes,mode,degree,homophily,height,valley,share,mixture,bandwidth_degree,bandwidth_homophily"
-                .into(),
-        csv_rows: each().map(numbers).collect(),
-        notes: Vec::new(),
-    }
+    let header = ["dataset", "mode", "degree", "homophily", "height", "valley", "nodes", "mixture"];
+    let csv_header =
+        "dataset,nodes,mode,degree,homophily,height,valley,share,mixture,bandwidth_degree,bandwidth_homophily";
+    Sheet::new("Modes of degree and homophily", header, each().map(texts)).with_csv(csv_header, each().map(numbers))
 }

@@ -15,7 +15,8 @@ use std::process::ExitCode;
 use supergat::Classifier;
 use supergat_figure::Page;
 use supergat_figure::sheet::{Sheet, csv, markdown};
-use supergat_studies::agreement::{Agreement, AgreementPlan, LabelAgreement, Network, Profile};
+use supergat_studies::SeededRuns;
+use supergat_studies::agreement::{Agreement, LabelAgreement, Network, Profile, networks, plan};
 use supergat_train::Resources;
 
 const TITLE: &str = "Label agreement";
@@ -94,12 +95,12 @@ fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
 /// Trains and measures the paper's models.
 fn published(args: &LabelAgreementArgs, resources: Resources, sources: &[String]) -> Result<ExitCode> {
     let seeds = args.seeds.unwrap_or(1);
-    let plans = sources.iter().map(|source| AgreementPlan::new(source, seeds));
-    let plans: Vec<AgreementPlan> = plans.collect::<supergat_data::Result<_>>()?;
+    let plans = sources.iter().map(|source| plan(source, seeds));
+    let plans: Vec<SeededRuns> = plans.collect::<supergat_data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
-    let jobs = plans.iter().flat_map(AgreementPlan::jobs).collect();
+    let jobs = plans.iter().flat_map(SeededRuns::jobs).collect();
     let (results, outcome) = sweep::study(&LabelAgreement, jobs, &path, resources, &args.sweep)?;
-    let networks: Vec<Network> = plans.iter().flat_map(|plan| plan.networks(&results)).collect();
+    let networks: Vec<Network> = plans.iter().flat_map(|plan| networks(plan, &results)).collect();
     if networks.is_empty() && !outcome.interrupted {
         return Err(CliError::job(format!("no model could be measured; see the errors in {}", path.display())));
     }

@@ -8,11 +8,12 @@ use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_core::{Form, ModelKind};
-use supergat_figure::sheet::{Sheet, csv, markdown};
+use supergat_figure::sheet::{Sheet, csv, markdown, or_dash, p_value};
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_numerics::statistics::Summary;
 use supergat_numerics::statistics::paired_t;
-use supergat_studies::link_prediction::{LinkPrediction, LinkPredictionPlan, LinkPredictionResult};
+use supergat_studies::SeededRuns;
+use supergat_studies::link_prediction::{LinkPrediction, LinkPredictionResult, plan, points};
 
 const FIGURE: &str = "link-prediction.svg";
 const CAPTION: &str =
@@ -31,13 +32,12 @@ struct LinkPredictionOutput<'a> {
 /// Trains the missing runs, and writes the figure and the tables.
 pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
     let resources = sweep::resources(&args.sweep)?;
-    let plans =
-        args.datasets.0.iter().map(|source| LinkPredictionPlan::new(source, &args.forms, &args.lambda_e.0, args.seeds));
-    let plans: Vec<LinkPredictionPlan> = plans.collect::<supergat_data::Result<_>>()?;
+    let plans = args.datasets.0.iter().map(|source| plan(source, &args.forms, &args.lambda_e.0, args.seeds));
+    let plans: Vec<SeededRuns> = plans.collect::<supergat_data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
-    let jobs = plans.iter().flat_map(LinkPredictionPlan::jobs).collect();
+    let jobs = plans.iter().flat_map(SeededRuns::jobs).collect();
     let (results, outcome) = sweep::study(&LinkPrediction, jobs, &path, resources, &args.sweep)?;
-    let points: Vec<LinkPredictionResult> = plans.iter().flat_map(|plan| plan.points(&results)).collect();
+    let points: Vec<LinkPredictionResult> = plans.iter().flat_map(|plan| points(plan, &results)).collect();
     if points.is_empty() && !outcome.interrupted {
         return Err(CliError::job(format!("no edges could be predicted; see the errors in {}", path.display())));
     }
@@ -70,19 +70,14 @@ fn dp_and_go(points: &[LinkPredictionResult]) -> Sheet {
             mean_and_deviation(&go.auc, 3),
             mean_and_deviation(&dp.auc, 3),
             format!("{:+.3}", dp.auc.mean - go.auc.mean),
-            paired.map_or_else(|| "-".into(), |test| p_value(test.p)),
+            or_dash(paired.map(|test| p_value(test.p))),
             go.auc.values.len().to_string(),
         ];
         Some((Tone::Plain, row))
     };
-    Sheet {
-        title: "AUC of DP against GO".into(),
-        header: ["dataset", "lambda_E", "GO", "DP", "DP - GO", "p", "n"].map(Into::into).into(),
-        rows: points.iter().filter(|point| point.model == model(Form::Go)).filter_map(row).collect(),
-        csv_header: String::new(),
-        csv_rows: Vec::new(),
-        notes: vec!["Mean ± standard deviation over n seeds; p is the p-value of the paired t-test.".into()],
-    }
+    let rows = points.iter().filter(|point| point.model == model(Form::Go)).filter_map(row);
+    Sheet::new("AUC of DP against GO", ["dataset", "lambda_E", "GO", "DP", "DP - GO", "p", "n"], rows)
+        .with_notes(["Mean ± standard deviation over n seeds; p is the p-value of the paired t-test."])
 }
 
 /// Builds the table of all results.
@@ -107,21 +102,18 @@ fn all_results(points: &[LinkPredictionResult]) -> Sheet {
         row.push(point.auc.values.len().to_string());
         row
     };
-    Sheet {
-        title: "Link prediction and node classification".into(),
-        header: ["dataset", "model", "lambda_E", "AUC", "average precision", "nodes (%)", "n"].map(Into::into).into(),
-        rows: points.iter().map(row).collect(),
-        csv_header: "dataset,model,lambda_e,auc,auc_std,average_precision,average_precision_std,test,test_std,n".into(),
-        csv_rows: points.iter().map(numbers).collect(),
-        notes: vec![
-            "Mean ± standard deviation over n seeds; nodes: test accuracy, or micro-F1 if a node may have several labels.".into(),
-        ],
-    }
+    let header = ["dataset", "model", "lambda_E", "AUC", "average precision", "nodes (%)", "n"];
+    let csv_header = "dataset,model,lambda_e,auc,auc_std,average_precision,average_precision_std,test,test_std,n";
+    Sheet::new("Link prediction and node classification", header, points.iter().map(row))
+        .with_csv(csv_header, points.iter().map(numbers))
+        .with_notes([
+            "Mean ± standard deviation over n seeds; nodes: test accuracy, or micro-F1 if a node may have several labels.",
+        ])
 }
 
 /// Plots one panel per dataset.
-fn figure(plans: &[LinkPredictionPlan], points: &[LinkPredictionResult]) -> String {
-    let plot = |plan: &LinkPredictionPlan| {
+fn figure(plans: &[SeededRuns], points: &[LinkPredictionResult]) -> String {
+    let plot = |plan: &SeededRuns| {
         let right = Axis::linear(format!("{} (%)", plan.metric));
         let empty = Plot::new(&plan.dataset, Axis::log("lambda_E"), Axis::linear("AUC")).right(right);
         let of_plan: Vec<&LinkPredictionResult> = points.iter().filter(|point| point.dataset == plan.dataset).collect();
@@ -154,9 +146,4 @@ fn page(args: &LinkPredictionArgs, svg: &str, sheets: &[Sheet; 2]) -> String {
 /// Formats a summary as `mean ± standard deviation`.
 fn mean_and_deviation(summary: &Summary, digits: usize) -> String {
     format!("{:.digits$} ± {:.digits$}", summary.mean, summary.std)
-}
-
-/// Formats a p-value.
-fn p_value(p: f64) -> String {
-    if p < 1e-4 { "<0.0001".into() } else { format!("{p:.4}") }
 }

@@ -7,7 +7,7 @@ use crate::output::{self, SCHEMA};
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat_figure::sheet::{Sheet, csv, markdown};
+use supergat_figure::sheet::{Sheet, csv, markdown, or_dash};
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_studies::sensitivity::{Curve, Hyperparameter, SensitivityPlan, SensitivityPoint};
 use supergat_train::task::NodeClassification;
@@ -33,7 +33,7 @@ pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
     let plans = args.datasets.iter().map(|source| SensitivityPlan::new(source, args.model, args.seeds));
     let plans: Vec<SensitivityPlan> = plans.collect::<supergat_data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
-    let jobs = plans.iter().flat_map(SensitivityPlan::jobs).collect();
+    let jobs = plans.iter().flat_map(|plan| plan.runs.jobs()).collect();
     let (results, outcome) = sweep::study(&NodeClassification, jobs, &path, resources, &args.sweep)?;
     let curves: Vec<Curve> = plans.iter().flat_map(|plan| plan.curves(&results)).collect();
     let sheets = [ranges(&curves), points(&curves)];
@@ -53,8 +53,7 @@ fn ranges(curves: &[Curve]) -> Sheet {
     let header = ["dataset", "model", "varied", "published", "there", "lowest", "at", "highest", "at", "range"];
     let row = |curve: &Curve| {
         let [lowest, highest] = curve.extremes()?;
-        let at_published =
-            curve.at_published().map_or_else(|| "-".to_owned(), |point| format!("{:.2}", point.test.mean));
+        let at_published = or_dash(curve.at_published().map(|point| format!("{:.2}", point.test.mean)));
         let texts = vec![
             curve.dataset.clone(),
             curve.model.clone(),
@@ -69,14 +68,7 @@ fn ranges(curves: &[Curve]) -> Sheet {
         ];
         Some((Tone::Plain, texts))
     };
-    Sheet {
-        title: "Range of mean test metrics, in percent".into(),
-        header: header.map(Into::into).into(),
-        rows: curves.iter().filter_map(row).collect(),
-        csv_header: String::new(),
-        csv_rows: Vec::new(),
-        notes: Vec::new(),
-    }
+    Sheet::new("Range of mean test metrics, in percent", header, curves.iter().filter_map(row))
 }
 
 /// Builds the table of all points of all curves.
@@ -84,7 +76,7 @@ fn points(curves: &[Curve]) -> Sheet {
     let all = || curves.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve, point)));
     let texts = |(curve, point): (&Curve, &SensitivityPoint)| {
         let mark = if point.value == curve.published { " (published)" } else { "" };
-        let interval = point.interval.map_or_else(|| "-".to_owned(), |i| format!("{:.2} to {:.2}", i.low, i.high));
+        let interval = or_dash(point.interval.map(|i| format!("{:.2} to {:.2}", i.low, i.high)));
         let texts = vec![
             curve.dataset.clone(),
             curve.hyperparameter.name().to_owned(),
@@ -104,14 +96,10 @@ fn points(curves: &[Curve]) -> Sheet {
         row.push(point.test.values.len().to_string());
         row
     };
-    Sheet {
-        title: "Test metric at each value, in percent".into(),
-        header: ["dataset", "varied", "value", "mean", "95 % interval", "n"].map(Into::into).into(),
-        rows: all().map(texts).collect(),
-        csv_header: "dataset,model,metric,varied,value,published,mean,std,low,high,n".into(),
-        csv_rows: all().map(numbers).collect(),
-        notes: Vec::new(),
-    }
+    let header = ["dataset", "varied", "value", "mean", "95 % interval", "n"];
+    let csv_header = "dataset,model,metric,varied,value,published,mean,std,low,high,n";
+    Sheet::new("Test metric at each value, in percent", header, all().map(texts))
+        .with_csv(csv_header, all().map(numbers))
 }
 
 /// Plots one figure per dataset. Returns the datasets and the SVG texts.

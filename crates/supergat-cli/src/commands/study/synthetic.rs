@@ -7,7 +7,7 @@ use crate::files::probe;
 use crate::output::{self, SCHEMA};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat_figure::sheet::{Sheet, csv, markdown};
+use supergat_figure::sheet::{Sheet, csv, exact, markdown, or_dash};
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_studies::synthetic::{CLASSES, HOMOPHILIES, NODES, Picture, pictures};
 
@@ -96,27 +96,20 @@ fn sheet(pictures: &[Picture]) -> Sheet {
             format!("{degree:.1}"),
             format!("{:.2}", picture.mean_degree()),
             format!("{:.1}", picture.homophily),
-            picture.share_within().map_or_else(|| "-".to_owned(), |share| format!("{share:.2}")),
+            or_dash(picture.share_within().map(|share| format!("{share:.2}"))),
         ];
         (Tone::Plain, texts)
     };
     let numbers = |picture: &Picture| {
         let graph = statistics(picture);
-        let within = graph.share_within.map_or_else(String::new, |share| share.to_string());
         let mut row = [graph.delta, graph.p_in, expected(picture).0, graph.mean_degree, picture.homophily]
             .map(|value| value.to_string())
             .to_vec();
-        row.extend([within, graph.links.to_string()]);
+        row.extend([exact(graph.share_within), graph.links.to_string()]);
         row
     };
-    Sheet {
-        title: format!("Synthetic graphs of {CLASSES} classes with {NODES} nodes each"),
-        header: ["delta", "p_in", "n delta", "mean degree", "p_in / delta", "links within classes"]
-            .map(Into::into)
-            .into(),
-        rows: pictures.iter().map(texts).collect(),
-        csv_header: "delta,p_in,expected_degree,mean_degree,expected_homophily,share_within,links".into(),
-        csv_rows: pictures.iter().map(numbers).collect(),
-        notes: Vec::new(),
-    }
+    let title = format!("Synthetic graphs of {CLASSES} classes with {NODES} nodes each");
+    let header = ["delta", "p_in", "n delta", "mean degree", "p_in / delta", "links within classes"];
+    let csv_header = "delta,p_in,expected_degree,mean_degree,expected_homophily,share_within,links";
+    Sheet::new(title, header, pictures.iter().map(texts)).with_csv(csv_header, pictures.iter().map(numbers))
 }

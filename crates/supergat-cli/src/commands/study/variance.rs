@@ -106,19 +106,14 @@ fn simulated(cases: &[Case]) -> Sheet {
     };
     let agree: usize =
         cases.iter().map(|case| inside(&case.go, case.go_formula) + inside(&case.dp, case.dp_formula)).sum();
-    Sheet {
-        title: "Variance of unnormalised attention, simulated and by formula".into(),
-        header: ["varied", "value", "GO simulated", "GO formula", "DP simulated", "DP exact", "DP bound"]
-            .map(Into::into)
-            .into(),
-        rows: cases.iter().map(row).collect(),
-        csv_header: "varied,value,go,go_error,go_formula,dp,dp_error,dp_formula,dp_bound".into(),
-        csv_rows: cases.iter().map(numbers).collect(),
-        notes: vec![format!(
-            "± is half the width of the 95 % interval. {agree} of {} formulas lie within it; 95 % are expected.",
-            2 * cases.len()
-        )],
-    }
+    let title = "Variance of unnormalised attention, simulated and by formula";
+    let header = ["varied", "value", "GO simulated", "GO formula", "DP simulated", "DP exact", "DP bound"];
+    let csv_header = "varied,value,go,go_error,go_formula,dp,dp_error,dp_formula,dp_bound";
+    let note = format!(
+        "± is half the width of the 95 % interval. {agree} of {} formulas lie within it; 95 % are expected.",
+        2 * cases.len()
+    );
+    Sheet::new(title, header, cases.iter().map(row)).with_csv(csv_header, cases.iter().map(numbers)).with_notes([note])
 }
 
 /// Returns the geometric mean over seeds of a layer's variance, and the ends of its 95 % interval.
@@ -153,14 +148,10 @@ fn layers(study: &VarianceOutput) -> Sheet {
             })
         })
     });
-    Sheet {
-        title: format!("Variance of unnormalised attention over edges and heads, {}", study.dataset),
-        header: ["model", "layer", "before training", "after training"].map(Into::into).into(),
-        rows: rows.collect(),
-        csv_header: "model,seed,layer,before,after,test".into(),
-        csv_rows: numbers.collect(),
-        notes: vec!["Geometric mean over seeds, with Student's 95 % interval of its logarithm.".into()],
-    }
+    let title = format!("Variance of unnormalised attention over edges and heads, {}", study.dataset);
+    Sheet::new(title, ["model", "layer", "before training", "after training"], rows)
+        .with_csv("model,seed,layer,before,after,test", numbers)
+        .with_notes(["Geometric mean over seeds, with Student's 95 % interval of its logarithm."])
 }
 
 /// Formats a number with three significant digits or more.

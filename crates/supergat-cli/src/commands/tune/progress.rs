@@ -50,7 +50,7 @@ impl TuneProgress {
                 }
                 return;
             }
-            TuneEvent::Run(_) => state.runs += 1,
+            TuneEvent::Run => state.runs += 1,
             TuneEvent::Trials(trials) => self.trials(&mut state, trials),
             TuneEvent::Finals => {
                 drop(state);

@@ -7,7 +7,6 @@ use crate::recommend::thorough::trials::{Trial, describe};
 use crate::sweep::ResultsFile;
 use serde::Serialize;
 use supergat_numerics::statistics::{ALPHA, Interval, Summary, holm, paired_t, wilcoxon};
-use supergat_train::device::DeviceKind;
 use supergat_train::settings::Settings;
 use supergat_train::task::Status;
 
@@ -91,9 +90,8 @@ pub struct ThoroughAnswer {
 impl ThoroughAnswer {
     /// Collects the results of a plan in a file, for the kind of device that the file shows.
     pub fn new(plan: &ThoroughPlan, results: &ResultsFile) -> Self {
-        let kind = results.selected();
         let mut left_out = plan.left_out.clone();
-        let families = collect(plan, results, kind, &mut left_out);
+        let families = collect(plan, results, &mut left_out);
         left_out.sort_by_key(|left| left.family.rank());
         let best = families.iter().rev().max_by(|a, b| a.test.mean.total_cmp(&b.test.mean)).map(|best| best.family);
         let comparisons = best.map(|best| compare(&families, best)).unwrap_or_default();
@@ -127,13 +125,8 @@ impl ThoroughAnswer {
 
 /// Collects the results of all families on the splits that all of them have. Families with
 /// failures on more than half of the splits that they ran on are left out instead.
-fn collect(
-    plan: &ThoroughPlan,
-    results: &ResultsFile,
-    kind: DeviceKind,
-    left_out: &mut Vec<LeftOut>,
-) -> Vec<FamilyResult> {
-    let (splits, standing) = (plan.final_splits(), Standing::new(plan, results, kind));
+fn collect(plan: &ThoroughPlan, results: &ResultsFile, left_out: &mut Vec<LeftOut>) -> Vec<FamilyResult> {
+    let (splits, standing) = (plan.final_splits(), Standing::new(plan, results));
     let mut found = Vec::new();
     for family in plan.families.iter().map(|of| of.family) {
         let (trials, failure) = standing.summary(family);

@@ -155,7 +155,7 @@ where
 
     /// Returns the standing of the finished runs.
     fn standing<'b>(&'b self, plan: &'b ThoroughPlan) -> Standing<'b> {
-        Standing::new(plan, self.results, self.resources.kind())
+        Standing::new(plan, self.results)
     }
 
     /// Returns whether a number of runs keeps all threads of the CPU busy. Runs on a GPU, or with several threads each, take
@@ -364,7 +364,7 @@ where
                 let resources = Resources { device, ..self.resources };
                 let task = task(balanced);
                 run_given_sweep(&task, jobs, self.dataset, self.results, resources, |event, _| match event {
-                    Event::Epoch(_) => flow((self.observe)(ThoroughEvent::Epoch)),
+                    Event::Epoch => flow((self.observe)(ThoroughEvent::Epoch)),
                     Event::Found(count) => {
                         done.fetch_add(count, Ordering::Relaxed);
                         ControlFlow::Continue(())

@@ -14,13 +14,12 @@ use supergat_train::task::{Status, Task};
 pub(super) struct Standing<'a> {
     plan: &'a ThoroughPlan,
     results: &'a ResultsFile,
-    kind: DeviceKind,
 }
 
 impl<'a> Standing<'a> {
-    /// Reads the results of a plan on a kind of device.
-    pub(super) fn new(plan: &'a ThoroughPlan, results: &'a ResultsFile, kind: DeviceKind) -> Self {
-        Self { plan, results, kind }
+    /// Reads the results of a plan, for the kind of device that the file shows.
+    pub(super) fn new(plan: &'a ThoroughPlan, results: &'a ResultsFile) -> Self {
+        Self { plan, results }
     }
 
     /// Returns the numbers of the trials of a family in a rung: the best ones of the rung before, in their order. If the search
@@ -97,9 +96,9 @@ impl<'a> Standing<'a> {
 
     /// Returns the record of a trial on a split.
     pub(super) fn record(&self, trial: &Trial, split: &SplitPlan) -> Option<&'a Record> {
-        let kind = if trial.settings.model.is_network() { self.kind } else { DeviceKind::Cpu };
-        let key = Key::new(&self.plan.dataset, &split.hash, &trial.settings, split.seed);
-        self.results.get(&key.with_task(task(trial.balanced).name()).with_device(kind))
+        let kind = if trial.settings.model.is_network() { self.results.selected() } else { DeviceKind::Cpu };
+        let task = task(trial.balanced);
+        self.results.get(&Key::new(task.name(), kind, &self.plan.dataset, &split.hash, &trial.settings, split.seed))
     }
 }
 

@@ -24,17 +24,10 @@ pub fn closer_form(networks: &[Network]) -> Sheet {
     });
     let header =
         ["dataset", "layers", "divergence", "GO", "DP", "uniform", "nearer by mean", "by median", "GO nearer in", "n"];
-    Sheet {
-        title: "Divergence from label agreement in the last layer".into(),
-        header: header.map(Into::into).into(),
-        rows: rows.collect(),
-        csv_header: String::new(),
-        csv_rows: Vec::new(),
-        notes: vec![
-            "Mean / median in nats, over n nodes and heads of a run, and the number of seeds in which GO has the smaller mean.".into(),
-            "KLD(att, agr) is the paper's formula, from attention to label agreement; KLD(agr, att) is the reverse.".into(),
-        ],
-    }
+    Sheet::new("Divergence from label agreement in the last layer", header, rows).with_notes([
+        "Mean / median in nats, over n nodes and heads of a run, and the number of seeds in which GO has the smaller mean.",
+        "KLD(att, agr) is the paper's formula, from attention to label agreement; KLD(agr, att) is the reverse.",
+    ])
 }
 
 /// Builds the row that compares GO with DP.
@@ -76,17 +69,12 @@ pub fn layers(profiles: &[(&str, &str, &Profile)]) -> Sheet {
         row.push(divergence.count.to_string());
         (Tone::Plain, row)
     };
-    Sheet {
-        title: "All layers".into(),
-        header: header.map(Into::into).into(),
-        rows: lines().map(row).collect(),
-        csv_header: "dataset,model,layer,of,measure,n,mean,low,first,median,third,high".into(),
-        csv_rows: lines().flat_map(|line| numbers(&line)).collect(),
-        notes: vec![
-            "Mean / median over n nodes and heads; divergences and entropy in nats, relative entropy as a share of its maximum."
-                .into(),
-        ],
-    }
+    let csv_header = "dataset,model,layer,of,measure,n,mean,low,first,median,third,high";
+    Sheet::new("All layers", header, lines().map(row))
+        .with_csv(csv_header, lines().flat_map(|line| numbers(&line)))
+        .with_notes([
+            "Mean / median over n nodes and heads; divergences and entropy in nats, relative entropy as a share of its maximum.",
+        ])
 }
 
 /// Row of the table.
