@@ -16,6 +16,7 @@ pub mod graph_statistics;
 mod jobs;
 mod known_labels;
 pub mod measure;
+pub mod memory;
 pub mod node_list;
 pub mod processes;
 pub mod profile;

@@ -112,16 +112,16 @@ impl<'a> ClassifierBuilder<'a> {
         }
     }
 
-    /// Sets the model: a [`Model`], a kind, or a name. The comparison of [`Model::Auto`] takes about as long as one training,
-    /// unless [`Self::choose_seconds`] sets its time. An unknown name is an error of the training.
+    /// Sets the model: a [`Model`], a kind, or a name. [`Self::choose_seconds`] bounds the comparison of
+    /// [`Model::Auto`]. An unknown name is an error of the training.
     pub fn model<M: TryInto<Model, Error: Into<Error>>>(mut self, model: M) -> Self {
         self.model = Some(model.try_into().map_err(Into::into));
         self
     }
 
     /// Sets the time for comparing models, if none is named; 0 consults the paper's map alone. The answer then depends on the
-    /// speed of the machine. Without this, a comparison takes about as long as one training, on small graphs up to about twenty
-    /// seconds of one core, and its answer depends on the dataset alone.
+    /// speed of the machine. Without this, a comparison takes up to about twenty seconds of one core, on large graphs about
+    /// as long as one training, and its answer depends on the dataset alone.
     ///
     /// ```
     /// use supergat::Classifier;

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use supergat_core::Select;
 use supergat_core::hyperparameters::{Hyperparameter, Value};
+use supergat_cpu::kernels::Simd;
 use supergat_data::Dataset;
 use supergat_numerics::metrics::POSITIVE;
 use supergat_select::recommend::quick::{QuickAnswer, QuickEvent, QuickQuestion, recommend};
@@ -37,9 +38,7 @@ impl ClassifierBuilder<'_> {
         if let Some(choice) = &self.choice {
             return Ok(choice.clone());
         }
-        for (name, value) in &self.values {
-            Hyperparameter::find(name)?.check(*value)?;
-        }
+        self.check()?;
         let model = match &self.model {
             None => None,
             Some(Ok(model)) => Some(*model),
@@ -63,6 +62,25 @@ impl ClassifierBuilder<'_> {
             choice.settings.positive = positive_class(dataset, name)?;
         }
         Ok(choice)
+    }
+
+    /// Validates the options that a training may not come to use.
+    fn check(&self) -> Result<()> {
+        Simd::requested()?;
+        for (name, value) in &self.values {
+            Hyperparameter::find(name)?.check(*value)?;
+        }
+        if let Some(seconds) = self.choose_seconds.filter(|seconds| !(0.0..1e7).contains(seconds)) {
+            return Err(Error::ChooseSeconds(seconds));
+        }
+        match &self.preset {
+            Some(name) if !Settings::are_published_for(name) => {
+                let mut known: Vec<String> = Settings::preset_names().map(str::to_owned).collect();
+                known.sort_by_key(|known| strsim::osa_distance(name, known));
+                Err(Error::UnknownPreset { name: name.clone(), known })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Chooses a model, unless one is given, and its settings.
@@ -98,9 +116,6 @@ impl ClassifierBuilder<'_> {
             true => map.clone(),
             false => QuickQuestion { seconds, networks_only: true, metric, ..QuickQuestion::default() },
         };
-        if let Some(seconds) = seconds.filter(|seconds| !(0.0..1e7).contains(seconds)) {
-            return Err(Error::ChooseSeconds(seconds));
-        }
         // An undefined metric is refused by the training.
         let answer = recommend(dataset, &question, self.resources, observe);
         let answer = answer.or_else(|_| recommend(dataset, &map, self.resources, |_| ControlFlow::Continue(())));

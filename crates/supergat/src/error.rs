@@ -27,6 +27,14 @@ pub enum Error {
         /// All names, the most similar first.
         known: Vec<String>,
     },
+    /// A preset that does not exist.
+    #[error("unknown preset `{name}`: expected one of {}", known.join(", "))]
+    UnknownPreset {
+        /// Name as given.
+        name: String,
+        /// All names, the most similar first.
+        known: Vec<String>,
+    },
     /// A model or a preset besides settings, which include a model.
     #[error("settings include a model: give either settings, or a model and a preset")]
     ModelAndSettings,

@@ -456,7 +456,7 @@ def train(
         what was compared. Ctrl-C during the comparison raises ``KeyboardInterrupt``.
     choose_seconds : float, optional
         Time for comparing models, if none is named; the answer then depends on the speed of the machine. By default
-        about as long as one training on large graphs, and up to twenty seconds of one core on small ones.
+        up to about twenty seconds of one core, on large graphs about as long as one training.
     seeds : int or list of int
         Number of seeds, or the seeds themselves.
     preset : str, optional

@@ -147,7 +147,7 @@ pub struct TrainArgs {
     #[arg(long, help_heading = RUN)]
     pub print_config: bool,
     /// Time for comparing models, if none is named; the answer then depends on the speed of the machine
-    /// [default: about as long as one training]
+    /// [default: up to 20 s on one core, on large graphs one training]
     #[arg(long, value_name = "X", help_heading = RUN)]
     pub choose_seconds: Option<f64>,
     /// Print an estimate of the memory that training needs, and exit
@@ -386,7 +386,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "X", help_heading = SEARCH, conflicts_with = "trials")]
     pub minutes: Option<f64>,
     /// Time for comparing models, if none is named; the answer then depends on the speed of the machine
-    /// [default: about as long as one training]
+    /// [default: up to 20 s on one core, on large graphs one training]
     #[arg(long, value_name = "X", help_heading = RUN)]
     pub choose_seconds: Option<f64>,
     /// Output folder; an interrupted search in it is resumed [default: tune/<dataset>-<model>]

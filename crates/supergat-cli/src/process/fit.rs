@@ -3,11 +3,11 @@
 use crate::config::Resolved;
 use crate::error::{CliError, Result};
 use crate::output::{BOLD, SCHEMA, row};
-use crate::process::memory::{self, Limit, Usage};
 use serde::Serialize;
 use supergat::{DeviceChoice, DeviceInfo};
 use supergat_data::size::text;
 use supergat_data::{Dataset, RandomGraph};
+use supergat_train::memory::{self, Limit, Usage};
 use supergat_train::{Estimate, GpuEstimate, Resources, estimate, gpu_workspace};
 
 /// Memory that a training needs, and the limit that applies to it.

@@ -2,7 +2,6 @@
 
 pub mod fit;
 pub mod interrupt;
-pub mod memory;
 pub mod processes;
 
 use crate::args::DeviceArgs;

@@ -93,8 +93,7 @@ pub fn sweep(
     interrupt: &Interrupt,
 ) -> Result<SweepOutcome> {
     let progress = SweepProgress::new(args.quiet, jobs.len());
-    let outcome =
-        run_sweep(task, jobs, results, resources, |event, tally| progress.follow(event, tally, interrupt));
+    let outcome = run_sweep(task, jobs, results, resources, |event, tally| progress.follow(event, tally, interrupt));
     progress.status.finish();
     Ok(outcome?)
 }

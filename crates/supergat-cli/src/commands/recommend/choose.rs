@@ -26,7 +26,8 @@ pub fn choose(
         }
         return Ok(builder.choose(dataset)?);
     }
-    let time = seconds.map_or_else(|| "about as long as one training takes".to_owned(), |time| format!("{time} s"));
+    let time = seconds
+        .map_or_else(|| "up to 20 s on one core, on large graphs one training".to_owned(), |time| format!("{time} s"));
     let start = format!("no model is named: comparing networks on held-out labelled nodes, {time}");
     let progress = QuickProgress::new(quiet, &start);
     let builder = builder.observe_choice(|event| {

@@ -7,7 +7,6 @@ use crate::config::keys::{KEYS, Key};
 use crate::error::{CliError, Result};
 use crate::files;
 use crate::output::{self, BOLD, quoted, row};
-use crate::process::memory;
 use crate::sweep::resources;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -44,14 +43,15 @@ struct QuickOutput<'a> {
 /// Compares families within seconds and prints the answer.
 pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
     let resources = resources(&args.sweep)?;
+    Place::find(resources)?.check_source(&args.dataset)?;
     let mut options = args.reading.load_options()?;
     // Without labels, the recommendation is based on the degree alone.
     options.tables.labels_optional = true;
     let dataset = supergat_data::load_with(&args.dataset, &options)?;
     let known = if args.training_labels { Known::Training } else { Known::TrainingAndValidation };
-    let (metric, memory) = (args.metric.clone(), memory::free());
+    let metric = args.metric.clone();
     let (seconds, seed) = (args.seconds.unwrap_or(SECONDS), args.seed.unwrap_or(0));
-    let question = QuickQuestion { seconds: Some(seconds), metric, known, seed, memory, ..QuickQuestion::default() };
+    let question = QuickQuestion { seconds: Some(seconds), metric, known, seed, ..QuickQuestion::default() };
     let progress = QuickProgress::new(args.sweep.quiet || seconds <= AT_ONCE, "measuring the time of every family");
     let answer = recommend(&dataset, &question, resources, |event| {
         progress.observe(event);

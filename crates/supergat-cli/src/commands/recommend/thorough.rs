@@ -10,7 +10,6 @@ use crate::files::{self, probe};
 use crate::output::{self, BOLD};
 use crate::process::fit::{Fit, Place};
 use crate::process::interrupt::Interrupt;
-use crate::process::memory;
 use crate::run_folder::folder_name;
 use crate::status_line::RESUMES;
 use crate::sweep::{minutes, open, resources};
@@ -26,6 +25,7 @@ use supergat_select::recommend::thorough::{
 };
 use supergat_select::recommend::{Family, MetricChoice};
 use supergat_train::Resources;
+use supergat_train::memory;
 use toml::Value;
 
 const PLAN: &str = "plan.json";
@@ -54,6 +54,7 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
     // A plan that is given may be followed without a time limit.
     let limit = minutes(args.minutes)?.map(Limit::minutes);
     let resources = resources(&args.sweep)?;
+    Place::find(resources)?.check_source(&args.dataset)?;
     let options = args.reading.load_options()?;
     let options = supergat::LoadOptions { node_order: NodeOrderChoice::default(), ..options };
     let dataset = Arc::new(supergat_data::load_with(&args.dataset, &options)?);

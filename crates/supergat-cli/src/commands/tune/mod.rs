@@ -42,6 +42,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     choices.check_device(&resources)?;
     resources.check()?;
     let place = Place::find(resources)?;
+    place.check_source(choices.dataset())?;
     let load_options = choices.load_options()?;
     let resources = Resources { node_order: load_options.node_order, ..resources };
     let mut dataset = supergat_data::load_with(choices.dataset(), &load_options)?;

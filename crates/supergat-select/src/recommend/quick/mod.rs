@@ -22,7 +22,7 @@
 //! node added.
 //!
 //! A [`QuickPlan`] determines all scores. It is made for a time from measured costs, or from the size of the graph
-//! alone: its runs then take about as long as one training. [`thorough`](crate::recommend::thorough)
+//! alone: its runs then take up to about 20 s of one core, on large graphs about as long as one training. [`thorough`](crate::recommend::thorough)
 //! compares families with searches, on test nodes.
 //!
 //! ```
@@ -67,7 +67,7 @@ use crate::recommend::map::consult;
 use setup::{Setup, Workers};
 use std::ops::ControlFlow;
 use supergat_data::Dataset;
-use supergat_train::Resources;
+use supergat_train::{Resources, memory};
 
 /// Version of the comparison. Stored answers of other versions do not count.
 pub const METHOD: u32 = 2;
@@ -84,6 +84,9 @@ pub fn recommend(
     if let Some(seconds) = question.seconds.filter(|seconds| !(*seconds >= 0.0 && *seconds < 1e7)) {
         return Err(format!("seconds = {seconds}: must be 0 or more, and below 10000000"));
     }
+    let resources = resources.into();
+    let free = || memory::free().filter(|_| resources.kind().is_cpu());
+    let question = QuickQuestion { memory: question.memory.or_else(free), ..question.clone() };
     let map = consult(dataset, question.known);
     let by_map = |reason: String, left_out| Ok(words::of_map(map.clone(), reason, left_out));
     if question.seconds == Some(0.0) {
@@ -92,14 +95,14 @@ pub fn recommend(
     if question.networks_only && map.degree == 0.0 {
         return by_map(words::NO_CHOICE.into(), Vec::new());
     }
-    let mut setup = match Setup::new(dataset, question, &map)? {
+    let mut setup = match Setup::new(dataset, &question, &map)? {
         Ok(setup) => setup,
         Err(reason) => return by_map(reason, Vec::new()),
     };
-    let workers = Workers::of(dataset, resources.into());
+    let workers = Workers::of(dataset, resources);
     let planned = match question.seconds {
-        Some(seconds) => plan::timed(&setup, question, seconds, workers, &observe),
-        None => plan::by_size(&setup, question),
+        Some(seconds) => plan::timed(&setup, &question, seconds, workers, &observe),
+        None => plan::by_size(&setup, &question, workers),
     };
     let mut plan = match planned {
         Ok(plan) => plan,

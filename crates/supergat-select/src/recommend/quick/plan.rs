@@ -201,15 +201,23 @@ fn in_parallel<I: Sync, T: Send>(items: &[&I], threads: usize, of: impl Fn(&I) -
 }
 
 /// Makes a plan from the size of the dataset. Returns the reason if nothing can be compared.
-pub(super) fn by_size(setup: &Setup<'_>, question: &QuickQuestion) -> Result<QuickPlan, String> {
-    let costed = setup.candidates.iter().map(|one| Costed::new(one, estimated(setup.dataset, &one.settings)));
-    let costed: Vec<Costed> = costed.collect();
+///
+/// The plan depends on the machine only if there is too little memory for some families.
+pub(super) fn by_size(setup: &Setup<'_>, question: &QuickQuestion, workers: Workers) -> Result<QuickPlan, String> {
+    let (mut costed, mut left_out) = (Vec::new(), Vec::new());
+    for candidate in &setup.candidates {
+        let Candidate { family, settings, .. } = candidate;
+        match fits(setup.dataset, settings, workers.count, question.memory) {
+            Ok(()) => costed.push(Costed::new(candidate, estimated(setup.dataset, settings))),
+            Err(reason) => left_out.push(LeftOut { family: *family, reason }),
+        }
+    }
     let usual = costed.iter().filter(|costed| costed.is_network && costed.family != DEEP);
     let mut epochs: Vec<f64> = usual.map(|costed| costed.cost.epoch).collect();
     epochs.sort_by(f64::total_cmp);
     let training = TRAINING * epochs.get(epochs.len() / 2).copied().unwrap_or(0.0);
     let budget = Budget { cost: training.max(BUDGET), threads: 1 };
-    fill(setup, question, costed, Vec::new(), &LADDER[BY_SIZE..], budget)
+    fill(setup, question, costed, left_out, &LADDER[BY_SIZE..], budget)
 }
 
 /// Estimates the cost of a run in multiplications.

@@ -5,8 +5,8 @@ use crate::recommend::map::Known;
 /// A question for a comparison within seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuickQuestion {
-    /// Seconds for measurements, 0 for the map alone. `None` for about as long as one training: the plan then depends on the
-    /// size of the dataset alone, so the answer has the same bits on all machines with the same instruction set.
+    /// Seconds for measurements, 0 for the map alone. `None` for up to about 20 s of one core, on large graphs about one training: the
+    /// plan then depends on the size of the dataset alone, so the answer has the same bits on all machines with the same instruction set.
     pub seconds: Option<f64>,
     /// Whether networks alone are recommended: they predict nodes of other graphs too, and run on all devices. Others are
     /// compared, except for boosted trees, which not all builds have, and on large graphs Correct and Smooth.
@@ -17,7 +17,7 @@ pub struct QuickQuestion {
     pub known: Known,
     /// Seed of repetitions and runs.
     pub seed: u64,
-    /// Bytes of memory that runs may use; `None` for any.
+    /// Bytes of memory that runs on the CPU may use; `None` for those that are free.
     pub memory: Option<u64>,
 }
 

@@ -85,7 +85,7 @@ fn answer_of(scores_of: impl Fn(&str) -> Option<Vec<f64>>) -> QuickAnswer {
     let dataset = dataset(0.9);
     let map = map_of(&dataset);
     let setup = setup(&dataset, &map);
-    let mut plan = plan::by_size(&setup, &QuickQuestion::default()).unwrap();
+    let mut plan = plan::by_size(&setup, &QuickQuestion::default(), Workers::of(setup.dataset, 1.into())).unwrap();
     plan.repetitions = 3;
     let found = setup.candidates.iter().filter_map(|one| Some((*one, scores_of(one.family.name)?)));
     let scores = run::Scores { families: found.collect(), majority: vec![0.33; 3], failed: Vec::new() };
@@ -99,7 +99,7 @@ fn two_rounds_train_the_best_networks_again() {
     let dataset = dataset(0.9);
     let map = map_of(&dataset);
     let setup = setup(&dataset, &map);
-    let mut plan = plan::by_size(&setup, &QuickQuestion::default()).unwrap();
+    let mut plan = plan::by_size(&setup, &QuickQuestion::default(), Workers::of(setup.dataset, 1.into())).unwrap();
     (plan.first_epochs, plan.epochs, plan.repetitions) = (Some(4), 60, 1);
     let run_with = |threads| {
         let mut plan = plan.clone();
@@ -137,7 +137,8 @@ fn two_rounds_train_the_best_networks_again() {
 #[test]
 fn plans_of_large_graphs_have_two_rounds() {
     let large = supergat_data::load("random-partition:classes=3,nodes=6000,degree=10,homophily=0.8").unwrap();
-    let plan = plan::by_size(&setup(&large, &map_of(&large)), &QuickQuestion::default()).unwrap();
+    let plan = plan::by_size(&setup(&large, &map_of(&large)), &QuickQuestion::default(), Workers::of(&large, 1.into()))
+        .unwrap();
     let names: Vec<&str> = plan.families.iter().map(|family| family.name).collect();
     assert!(plan.first_epochs.is_some_and(|first| first < plan.epochs) && plan.repetitions == 1, "{plan:?}");
     assert!(["mlp", "gcn", "sage", "supergat-mx"].iter().all(|name| names.contains(name)), "{names:?}");
@@ -259,6 +260,16 @@ fn rare_classes_choose_the_metric() {
     assert!(recommend(&dataset, &question, 1, |_| ControlFlow::Continue(())).unwrap_err().contains("expected one of"));
 }
 
+#[test]
+fn families_that_do_not_fit_into_memory_are_left_out() {
+    for seconds in [None, Some(5.0)] {
+        let question = QuickQuestion { seconds, memory: Some(1 << 10), ..QuickQuestion::default() };
+        let found = recommend(&dataset(0.9), &question, 1, |_| ControlFlow::Continue(())).unwrap();
+        assert!(found.measured.is_none() && found.answer.starts_with("Nothing was measured: "), "{}", found.answer);
+        assert!(found.left_out.iter().any(|left| left.reason.starts_with("its runs need ")), "{:?}", found.left_out);
+    }
+}
+
 /// On a large graph, a plan without a time costs no more than a training, and still compares networks of every kind.
 #[test]
 fn a_plan_by_size_costs_no_more_than_a_training() {
@@ -269,7 +280,7 @@ fn a_plan_by_size_costs_no_more_than_a_training() {
     let map = consult(&dataset, question.known);
     let setup = Setup::new(&dataset, &question, &map).unwrap();
     let Ok(setup) = setup else { panic!("can be measured") };
-    let plan = plan::by_size(&setup, &question).unwrap();
+    let plan = plan::by_size(&setup, &question, Workers::of(setup.dataset, 1.into())).unwrap();
     let names: Vec<&str> = plan.families.iter().map(|family| family.name).collect();
     assert!(["mlp", "gcn", "sage", "gat-go"].iter().all(|name| names.contains(name)), "{names:?}");
     assert!(names.iter().any(|name| name.starts_with("supergat-")), "{names:?}");
