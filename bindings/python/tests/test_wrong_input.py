@@ -243,7 +243,7 @@ def test_estimator(graph: Graph, y: np.ndarray) -> None:
         (ValueError, "heads", {"heads": True}),
         (ValueError, "hidden", {"hidden": 10**9}),
         (ValueError, "early_stop", {"early_stop": 1}),
-        (ValueError, "preset: expected a dataset", {"preset": "nope"}),
+        (ValueError, "unknown preset `nope`", {"preset": "nope"}),
         (ValueError, "n_jobs", {"n_jobs": 0}),
         (TypeError, "n_jobs", {"n_jobs": "a"}),
         (TypeError, "n_jobs", {"n_jobs": 1.5}),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use supergat_core::Select;
 use supergat_core::hyperparameters::{Hyperparameter, Value};
 use supergat_cpu::kernels::Simd;
-use supergat_data::Dataset;
+use supergat_data::{Dataset, KNOWN, random_partition};
 use supergat_numerics::metrics::POSITIVE;
 use supergat_select::recommend::quick::{QuickAnswer, QuickEvent, QuickQuestion, recommend};
 use supergat_train::Settings;
@@ -73,9 +73,10 @@ impl ClassifierBuilder<'_> {
         if let Some(seconds) = self.choose_seconds.filter(|seconds| !(0.0..1e7).contains(seconds)) {
             return Err(Error::ChooseSeconds(seconds));
         }
+        let known = || std::iter::once(random_partition::NAME).chain(KNOWN);
         match &self.preset {
-            Some(name) if !Settings::are_published_for(name) => {
-                let mut known: Vec<String> = Settings::preset_names().map(str::to_owned).collect();
+            Some(name) if !known().any(|known| known == name) => {
+                let mut known: Vec<String> = known().map(str::to_owned).collect();
                 known.sort_by_key(|known| strsim::osa_distance(name, known));
                 Err(Error::UnknownPreset { name: name.clone(), known })
             }

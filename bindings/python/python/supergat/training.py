@@ -522,10 +522,6 @@ def train(
         raise TypeError(f"tf32: expected True or False, found {tf32!r}")
     if positive is not None and not isinstance(positive, str):
         raise TypeError(f"positive: expected the name of a class, found {positive!r}")
-    if preset is not None and preset not in preset_names():
-        raise ValueError(f"preset: expected a dataset of the paper ({', '.join(preset_names())}), found {preset!r}")
-    if choose_seconds is not None and not 0 <= choose_seconds < 1e7:
-        raise ValueError(f"choose_seconds: expected 0 or a positive number, found {choose_seconds!r}")
     values = {name: plain(value) for name, value in hyperparameters.items() if value is not None}
     with Progress(len(listed), progress) as line:
         found = _supergat.train(
@@ -574,11 +570,6 @@ def devices() -> list[dict[str, Any]]:
         log.info("no GPU: %s", answer["no_gpu"])
     found: list[dict[str, Any]] = answer["devices"]
     return found
-
-
-def preset_names() -> list[str]:
-    """Return the names of the datasets with published hyperparameters."""
-    return ["random-partition", *(entry["name"] for entry in json.loads(_supergat.datasets()))]
 
 
 def plain(value: Any) -> Any:

@@ -5,7 +5,7 @@ use crate::config::Choices;
 use crate::error::{CliError, Result};
 use crate::output;
 use crate::process::fit::{Fit, Place};
-use crate::process::{memory, processes, resources};
+use crate::process::{processes, resources};
 use crate::status_line::StatusLine;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -15,6 +15,7 @@ use supergat::{DEFAULT_MODEL, Dataset};
 use supergat_cluster::peers::{Peers, gather_one};
 use supergat_core::Form;
 use supergat_data::RandomGraph;
+use supergat_train::memory;
 use supergat_train::{Divided, KernelTiming, Profile, Resources, profile};
 
 /// Timings printed by `--json`.

@@ -42,11 +42,6 @@ impl Settings {
         }
     }
 
-    /// Returns the names of the datasets that the paper has settings for.
-    pub fn preset_names() -> impl Iterator<Item = &'static str> {
-        presets().as_object().into_iter().flat_map(|all| all.keys().map(String::as_str))
-    }
-
     /// Returns whether the paper has settings of some models for a dataset.
     pub fn are_published_for(dataset: &str) -> bool {
         presets().get(dataset).is_some()

@@ -99,6 +99,15 @@ fn chooses_presets_and_models_by_name() {
     assert_eq!(fixed.settings, auto.settings);
 }
 
+/// Options are checked although the training would not use them.
+#[test]
+fn refuses_options_that_it_would_not_use() {
+    let named = || Classifier::builder().model("gat-go");
+    let error = |builder: ClassifierBuilder<'_>| builder.choose(&cliques(10)).unwrap_err().to_string();
+    assert!(error(named().preset("kora")).starts_with("unknown preset `kora`: expected one of cora, "));
+    assert_eq!(error(named().choose_seconds(-1.0)), "choose_seconds = -1: must be 0 or more, and below 10000000");
+}
+
 #[test]
 fn an_observer_can_cancel() {
     let dataset = cliques(10);

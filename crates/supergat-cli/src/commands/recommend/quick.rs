@@ -7,6 +7,7 @@ use crate::config::keys::{KEYS, Key};
 use crate::error::{CliError, Result};
 use crate::files;
 use crate::output::{self, BOLD, quoted, row};
+use crate::process::fit::Place;
 use crate::sweep::resources;
 use serde::Serialize;
 use std::ops::ControlFlow;
