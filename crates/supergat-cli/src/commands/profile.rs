@@ -15,12 +15,11 @@ use supergat::{DEFAULT_MODEL, Dataset};
 use supergat_cluster::peers::{Peers, gather_one};
 use supergat_core::Form;
 use supergat_data::RandomGraph;
-use supergat_train::memory;
-use supergat_train::{Divided, KernelTiming, Profile, Resources, profile};
+use supergat_train::{Divided, KernelTiming, Profile, Resources, memory, profile};
 
 /// Timings printed by `--json`.
 #[derive(Debug, Serialize)]
-struct BenchOutput {
+struct ProfileOutput {
     schema: u32,
     peer: &'static str,
     model: String,
@@ -76,7 +75,7 @@ pub fn run(args: ProfileArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     if peers.rank() > 0 {
         return Ok(ExitCode::SUCCESS);
     }
-    let measured = BenchOutput {
+    let measured = ProfileOutput {
         schema: 1,
         peer: "supergat",
         model: settings.model.to_string(),
@@ -178,8 +177,8 @@ fn random_graph(spec: &str) -> Result<String> {
     }
 }
 
-fn table(measured: &BenchOutput) -> String {
-    let BenchOutput { model, data, device, processes, threads, nodes, edges, epochs, timing, .. } = measured;
+fn table(measured: &ProfileOutput) -> String {
+    let ProfileOutput { model, data, device, processes, threads, nodes, edges, epochs, timing, .. } = measured;
     let workers = match processes {
         1 => format!("{threads} threads"),
         _ => format!("{processes} processes of {threads} threads"),
