@@ -232,9 +232,9 @@ impl Architecture {
         ((self.label_input * train as f64).round() as usize).min(train.saturating_sub(1))
     }
 
-    /// Returns the number of projections of a layer's input: two in GATv2, for both ends of an edge.
+    /// Returns the number of projections of a layer's input.
     fn projections(&self) -> usize {
-        if self.model.form() == Some(Form::V2) { 2 } else { 1 }
+        self.model.form().map_or(1, Form::projections)
     }
 
     /// Returns the number of bytes of all parameters in training, with gradients, optimiser state and a copy

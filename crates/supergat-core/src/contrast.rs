@@ -25,9 +25,10 @@
 //! The softmax over the chosen edges has the usual gradient, with zero coefficients elsewhere. The gradient
 //! of the margin losses is derived in `kernels/margin.rs` of `supergat-cpu`.
 
-use crate::error::Result;
-use crate::graph::Neighbours;
+use crate::error::{Error, Result};
+use crate::graph::{Adjacency, Neighbours};
 use crate::hyperparameters::check;
+use crate::labels::Labels;
 use serde::{Deserialize, Serialize};
 
 /// Constraints on attention in training (CGAT).
@@ -79,28 +80,73 @@ impl Contrast {
         }
         Ok(())
     }
+
+    /// Returns the class of each training node, and [`Labels::UNKNOWN`] for other nodes, if there is a loss between
+    /// classes. Fails if nodes may have several classes.
+    pub fn training_classes(&self, labels: &Labels, train: &[u32]) -> Result<Option<Vec<u32>>> {
+        match (&self.boundary, labels) {
+            (None, _) => Ok(None),
+            (Some(_), Labels::Single { of, .. }) => {
+                let mut class = vec![Labels::UNKNOWN; of.len()];
+                train.iter().for_each(|&node| class[node as usize] = of[node as usize]);
+                Ok(Some(class))
+            }
+            (Some(_), Labels::Multi { .. }) => Err(Error::Hyperparameter {
+                name: "lambda_b",
+                value: "given".into(),
+                reason: "classes have a boundary only where every node has one class; use the model cgat".into(),
+            }),
+        }
+    }
 }
 
-/// Marks the edges between nodes of equal class, and lists the sources of other classes of each node. Edges
-/// of nodes of class `none` are neither marked nor listed. The first list is that of node `first`.
-pub fn compare_classes(
-    incoming: Neighbours<'_>,
-    first: usize,
-    class: &[u32],
-    none: u32,
-) -> (Vec<u8>, Vec<u64>, Vec<u32>) {
-    let mut alike = vec![0; incoming.nodes.len().div_ceil(8)];
-    let (mut offsets, mut unlike) = (vec![0], Vec::new());
-    for (i, &own) in class[first..first + incoming.offsets.len() - 1].iter().enumerate() {
-        for e in incoming.range(i) {
-            let j = incoming.nodes[e];
-            match class[j as usize] {
-                other if other == none || own == none => {}
-                other if other == own => alike[e / 8] |= 1 << (e % 8),
-                _ => unlike.push(j),
+/// Edges of the training nodes, by class.
+#[derive(Debug, PartialEq)]
+pub struct ClassEdges {
+    /// Bit per edge: whether it joins training nodes of the same class.
+    pub alike: Vec<u8>,
+    /// For each training node, the training nodes of other classes that have an edge to it.
+    pub unlike: Adjacency,
+}
+
+impl ClassEdges {
+    /// Compares the classes of nodes that have an edge; [`Labels::UNKNOWN`] is that of nodes which are not for training.
+    /// The first list is that of node `first`.
+    pub fn new(incoming: Neighbours<'_>, first: usize, class: &[u32]) -> Self {
+        let mut alike = vec![0; incoming.nodes.len().div_ceil(8)];
+        let (mut offsets, mut neighbours) = (vec![0], Vec::new());
+        for (i, &own) in class[first..first + incoming.offsets.len() - 1].iter().enumerate() {
+            for e in incoming.range(i) {
+                let j = incoming.nodes[e];
+                match class[j as usize] {
+                    other if other == Labels::UNKNOWN || own == Labels::UNKNOWN => {}
+                    other if other == own => alike[e / 8] |= 1 << (e % 8),
+                    _ => neighbours.push(j),
+                }
             }
+            offsets.push(neighbours.len() as u64);
         }
-        offsets.push(unlike.len() as u64);
+        Self { alike, unlike: Adjacency { offsets, neighbours } }
     }
-    (alike, offsets, unlike)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compares_only_known_classes() {
+        const NONE: u32 = Labels::UNKNOWN;
+        let (offsets, nodes) = ([0, 3, 4, 8, 8], [0, 1, 3, 1, 0, 1, 2, 3]);
+        let expected = |alike: u8, offsets: &[u64], neighbours: &[u32]| ClassEdges {
+            alike: vec![alike],
+            unlike: Adjacency { offsets: offsets.into(), neighbours: neighbours.into() },
+        };
+        let found = ClassEdges::new(Neighbours::new(&offsets, &nodes), 0, &[5, 6, 5, NONE]);
+        // Edges 0 (0 -> 0), 3 (1 -> 1), 4 (0 -> 2) and 6 (2 -> 2).
+        assert_eq!(found, expected(0b0101_1001, &[0, 1, 1, 2, 2], &[1, 1]));
+        // The lists of nodes 1 and 2 only.
+        let found = ClassEdges::new(Neighbours::new(&[0, 1, 5], &nodes[3..]), 1, &[5, 6, 5, NONE]);
+        assert_eq!(found, expected(0b1011, &[0, 0, 1], &[1]));
+    }
 }

@@ -39,6 +39,12 @@ impl Form {
         matches!(self, Self::Go | Self::Mx)
     }
 
+    /// Returns the number of projections of a layer's input, which are side by side in a row of projected features: two
+    /// in GATv2, for both ends of an edge.
+    pub fn projections(self) -> usize {
+        if self == Self::V2 { 2 } else { 1 }
+    }
+
     /// Returns the lower-case name.
     pub fn name(self) -> &'static str {
         match self {

@@ -96,13 +96,8 @@ impl EdgeSamples {
         }
     }
 
-    /// Draws both samples of a step.
-    pub fn draw(&mut self, graph: &Graph, sampler: &NegativeSampler, sizes: SampleSizes, streams: [Stream; 2]) {
-        self.draw_of(graph.edges(), graph, sampler, sizes, streams);
-    }
-
-    /// Like [`EdgeSamples::draw`], with a sample of `edges` edges that are not all edges of the graph.
-    pub fn draw_of(
+    /// Draws both samples of a step: of `edges` edges, which need not be all edges of the graph, and of its non-edges.
+    pub fn draw(
         &mut self,
         edges: usize,
         graph: &Graph,
@@ -118,13 +113,8 @@ impl EdgeSamples {
         timed("group_negatives", || self.group(graph.nodes()));
     }
 
-    /// Sets the samples to all edges and the given non-edges.
-    pub fn set(&mut self, graph: &Graph, negatives: &[[u32; 2]]) {
-        self.set_of(graph.edges(), graph.nodes(), negatives);
-    }
-
-    /// Like [`EdgeSamples::set`], for a graph with these numbers of edges and of nodes.
-    pub fn set_of(&mut self, edges: usize, nodes: usize, negatives: &[[u32; 2]]) {
+    /// Sets the samples to all edges of a graph with these numbers of edges and nodes, and the given non-edges.
+    pub fn set(&mut self, edges: usize, nodes: usize, negatives: &[[u32; 2]]) {
         self.positives.clear();
         self.positives.resize(edges.div_ceil(8), 0xFF);
         self.positive_count = edges;
@@ -225,7 +215,7 @@ mod tests {
     fn groups_pairs_by_source_and_by_target() {
         let mut samples = EdgeSamples::default();
         let graph = Graph::from_edges(4, &[(0, 1)], Direction::Directed).unwrap();
-        samples.set(&graph, &[[3, 1], [0, 2], [2, 1], [3, 0]]);
+        samples.set(graph.edges(), graph.nodes(), &[[3, 1], [0, 2], [2, 1], [3, 0]]);
         assert_eq!((samples.by_target.of(1), samples.by_target.of(3)), (&[3, 2][..], &[][..]));
         assert_eq!((samples.by_source.of(3), samples.by_source.of(0)), (&[1, 0][..], &[2][..]));
         assert_eq!(samples.count(), 9);

@@ -1,14 +1,14 @@
 //! Adam with coupled weight decay; see [`supergat_cpu::kernels::Adam`]. The number of the step is that of the clock.
 
 use crate::clock::Clock;
-use crate::compile::{Source, Variant};
+use crate::compile::Source;
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::address;
 use cudarc::driver::DeviceRepr;
 use supergat_core::Result;
 use supergat_core::device::{Adam, Optimiser, ParameterMemory};
 
-const ADAM: Source = Source { name: "adam", text: include_str!("../kernels/adam.cu") };
+pub(crate) const ADAM: Source = Source { name: "adam", text: include_str!("../kernels/adam.cu") };
 
 /// Parameters that one launch updates.
 const BATCH: usize = 24;
@@ -70,9 +70,4 @@ impl Optimiser for Cuda {
 fn launch_batch(cuda: &Cuda, adam: Adam, clock: &Clock, batch: &Batch, blocks: usize) -> Result<()> {
     let decay = adam.lambda_2 as f32;
     launch!(cuda, &ADAM, &[], "adam", grid(blocks, 256), &clock.data, &adam.lr, &decay, batch)
-}
-
-/// Sources for the test of compilation.
-pub(crate) fn variants() -> Vec<Variant> {
-    vec![(&ADAM, vec![])]
 }

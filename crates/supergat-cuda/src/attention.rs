@@ -73,7 +73,7 @@ impl AttentionPasses for Cuda {
         let layout = attention.layout;
         let mut defines = defines(problem, layout, attention.form);
         defines.extend([("DROPS", attention.keep.is_some().into()), ("CHOOSES", attention.chosen.is_some().into())]);
-        let (keep, keep_scale) = keep(attention.keep.map(|mask| (mask.keep, mask.dropout.scale())));
+        let (keep, keep_scale) = keep(attention.keep);
         let chosen = attention.chosen.map_or(0, |chosen| address(&chosen.0));
         let vectors = address_of(attention.vectors);
         let slope = attention.slope as f32;
@@ -167,8 +167,7 @@ pub(crate) fn variants() -> Vec<Variant> {
         }
         let flags = [("DROPS", (k % 3 != 0).into()), ("CHOOSES", (has_scores && k % 3 == 0).into())];
         let defines: Defines = defines.into_iter().chain(flags).collect();
-        all.extend(edges::representative_defines().map(|edges| (&FORWARD, [defines.clone(), edges].concat())));
-        all.push((&FORWARD, defines));
+        all.extend(edges::with_edges(&FORWARD, defines));
     }
     all
 }

@@ -95,7 +95,7 @@ fn backward(
             (&BACKWARD, "attention_backward")
         }
     };
-    let (keep, keep_scale) = keep(attention.keep.map(|mask| (mask.keep, mask.dropout.scale())));
+    let (keep, keep_scale) = keep(attention.keep);
     let chosen = attention.chosen.map_or(0, |chosen| address(&chosen.0));
     let slope = attention.slope as f32;
     let vectors = address_of(attention.vectors);
@@ -172,15 +172,13 @@ pub(crate) fn variants() -> Vec<Variant> {
     let with_flags = |(k, defines): (usize, Defines)| -> Vec<Variant> {
         let flags = ["DROPS", "CHOOSES", "SYMMETRIC", "SUPERVISED"].into_iter().zip(flags[k % flags.len()]);
         let defines: Defines = defines.into_iter().chain(flags).collect();
-        let of_edges = edges::representative_defines().map(|edges| (&BACKWARD, [defines.clone(), edges].concat()));
-        [(&BACKWARD, defines)].into_iter().chain(of_edges).collect()
+        edges::with_edges(&BACKWARD, defines)
     };
     let v2_flags = [[0, 0], [1, 1], [1, 0], [0, 1]];
     let with_v2_flags = |(k, defines): (usize, Defines)| -> Vec<Variant> {
         let flags = ["DROPS", "SUPERVISED"].into_iter().zip(v2_flags[k % v2_flags.len()]);
         let defines: Defines = defines.into_iter().chain(flags).collect();
-        let of_edges = edges::representative_defines().map(|edges| (&V2_BACKWARD, [defines.clone(), edges].concat()));
-        [(&V2_BACKWARD, defines)].into_iter().chain(of_edges).collect()
+        edges::with_edges(&V2_BACKWARD, defines)
     };
     let scores = teams::representative_defines().into_iter().enumerate().flat_map(with_flags);
     let v2 = teams::representative_v2_defines().into_iter().enumerate().flat_map(with_v2_flags);

@@ -3,22 +3,23 @@
 //! The statistics of batch norm are the mean and the variance of each column, followed by room for the sums of blocks
 //! and their tickets. Those of layer norm are the inverse of the standard deviation of each node.
 
-use crate::compile::{Source, Variant};
+use crate::columns::{column_grid, most_blocks, number, tickets};
+use crate::compile::Source;
 use crate::error::failed;
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::{Numbers, address, keep};
-use crate::output::{self, Shape, column_grid, number};
+use crate::output::{self, Shape};
 use crate::problem::Problem;
 use crate::problem::sparse::lanes;
 use crate::scratch::Scratch;
-use cudarc::driver::{DeviceRepr, LaunchConfig};
+use cudarc::driver::DeviceRepr;
 use supergat_core::device::{
     Block, BlockGradient, BlockGradients, BlockInput, BlockOutput, FromAbove, HiddenBlocks, OutputGradient, Shortcut,
     SumsGradient,
 };
 use supergat_core::{Norm, Result};
 
-const BLOCK: Source = Source {
+pub(crate) const BLOCK: Source = Source {
     name: "block",
     text: concat!(include_str!("../kernels/columns.cuh"), include_str!("../kernels/block.cu")),
 };
@@ -44,7 +45,7 @@ impl Added {
             Shortcut::None => nothing,
             Shortcut::Product(bias) => Self { bias: address(&bias.0), is_product: 1, ..nothing },
             Shortcut::Rows(rows, mask) => {
-                let (keep, scale) = keep(mask.map(|mask| (mask.keep, mask.dropout.scale())));
+                let (keep, scale) = keep(mask);
                 Self { rows: address(&rows.0), keep, scale, ..nothing }
             }
         }
@@ -57,7 +58,7 @@ impl HiddenBlocks for Cuda {
         match block.norm {
             Norm::None => 0,
             Norm::Layer => nodes,
-            Norm::Batch => (2 + output::most_blocks(self)) * stride + output::tickets(stride),
+            Norm::Batch => (2 + most_blocks(self)) * stride + tickets(stride),
         }
     }
 
@@ -147,7 +148,7 @@ impl HiddenBlocks for Cuda {
             &BLOCK,
             &[],
             "batch_forward",
-            places(self, count),
+            self.places(count),
             &numbers,
             &quads,
             &activation,
@@ -182,7 +183,7 @@ impl HiddenBlocks for Cuda {
         }
         let (numbers, nodes, quads) = (count as u64, problem.nodes as u32, (layout.stride() / 4) as u32);
         let activation = number(Some(activation));
-        let (keep, scale) = keep(from.mask.map(|mask| (mask.keep, mask.dropout.scale())));
+        let (keep, scale) = keep(from.mask);
         launch!(
             self,
             &BLOCK,
@@ -230,7 +231,7 @@ impl HiddenBlocks for Cuda {
                 &BLOCK,
                 &[],
                 "batch_backward",
-                places(self, count),
+                self.places(count),
                 &numbers,
                 &quads,
                 &share,
@@ -261,7 +262,7 @@ impl HiddenBlocks for Cuda {
 
     fn add_rows(&self, problem: &Problem, width: usize, rows: &Numbers, sum: &mut Numbers) -> Result<()> {
         let count = problem.nodes * width / 4;
-        let (numbers, config) = (count as u64, places(self, count));
+        let (numbers, config) = (count as u64, self.places(count));
         launch!(self, &BLOCK, &[], "add_rows", config, &numbers, &rows.0, &sum.0)
     }
 }
@@ -277,14 +278,9 @@ struct Statistics {
 impl Statistics {
     fn new(cuda: &Cuda, block: Block, memory: &Numbers) -> Self {
         let (start, row) = (address(&memory.0), 4 * block.layout.stride() as u64);
-        let tickets = start + (2 + output::most_blocks(cuda) as u64) * row;
+        let tickets = start + (2 + most_blocks(cuda) as u64) * row;
         Self { mean: start, variance: start + row, partial: start + 2 * row, tickets }
     }
-}
-
-/// Returns the launch of a thread per place, of which a thread may have several.
-fn places(cuda: &Cuda, count: usize) -> LaunchConfig {
-    grid(count.div_ceil(256).min(32 * cuda.multiprocessors()), 256)
 }
 
 /// Returns the address of memory, or zero if it is empty.
@@ -302,7 +298,7 @@ fn sum(
     from: BlockInput<'_, Cuda>,
     out: &Numbers,
 ) -> Result<()> {
-    let (numbers, config) = (count as u64, places(cuda, count));
+    let (numbers, config) = (count as u64, cuda.places(count));
     launch!(
         cuda,
         &BLOCK,
@@ -317,9 +313,4 @@ fn sum(
         &from.bias.0,
         &out.0
     )
-}
-
-/// Sources for the test of compilation.
-pub(crate) fn variants() -> Vec<Variant> {
-    vec![(&BLOCK, vec![])]
 }

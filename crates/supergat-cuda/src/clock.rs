@@ -4,7 +4,7 @@
 //! 1 - b1^t and 1 / sqrt(1 - b2^t) for t = step + 1, which Adam reads
 //! ```
 
-use crate::compile::{Source, Variant};
+use crate::compile::Source;
 use cudarc::driver::CudaSlice;
 
 /// Seed and step in eight words: seed (low and high half), step, two unused, Adam's correction of the second
@@ -16,8 +16,3 @@ pub struct Clock {
 
 /// Kernels of the clock.
 pub(crate) const CLOCK: Source = Source { name: "clock", text: include_str!("../kernels/clock.cu") };
-
-/// Sources for the test of compilation.
-pub(crate) fn variants() -> Vec<Variant> {
-    vec![(&CLOCK, vec![])]
-}

@@ -5,10 +5,10 @@
 //! Dense products are those of cuBLAS, which reads matrices by column: a matrix by rows is its transpose. Dropout is
 //! applied to a copy of the input, which the product and the gradient of the weights of a step share.
 
-use crate::compile::{Source, Variant};
+use crate::compile::Source;
 use crate::error::blas_failed;
-use crate::launch::{Cuda, grid, launch};
-use crate::memory::{Bits, Numbers, address};
+use crate::launch::{Cuda, launch};
+use crate::memory::{Numbers, address};
 use crate::problem::sparse::SparseFeatures;
 use crate::problem::{FeatureMemory, Problem};
 use crate::scratch::Scratch;
@@ -20,7 +20,7 @@ use std::sync::PoisonError;
 use supergat_core::Result;
 use supergat_core::device::{Input, Mask, Products};
 
-const DROP: Source = Source { name: "drop", text: include_str!("../kernels/drop.cu") };
+pub(crate) const DROP: Source = Source { name: "drop", text: include_str!("../kernels/drop.cu") };
 
 impl Products for Cuda {
     fn product(
@@ -32,7 +32,6 @@ impl Products for Cuda {
         stride: usize,
         out: &mut Numbers,
     ) -> Result<()> {
-        let mask = mask.map(|mask| (mask.keep, mask.dropout.scale::<f32>()));
         match dense_rows(problem, &x) {
             Err(x) => sparse::product(self, problem.nodes, x, mask, weight, stride, out)?,
             Ok((rows, columns)) => {
@@ -56,7 +55,6 @@ impl Products for Cuda {
         scratch: &mut Scratch,
         out: &mut Numbers,
     ) -> Result<()> {
-        let mask = mask.map(|mask| (mask.keep, mask.dropout.scale::<f32>()));
         match dense_rows(problem, &x) {
             Err(x) => sparse::transposed_product(self, x, mask, g, stride, &mut scratch.partial, out)?,
             Ok((rows, columns)) => {
@@ -103,7 +101,7 @@ fn labels<'a>(problem: &Problem, x: &Input<'a, Cuda>, stride: usize) -> Option<(
     let Input::Labelled { rows, classes } = x else { return None };
     let columns = match &problem.features {
         FeatureMemory::Dense { columns, .. } => *columns,
-        FeatureMemory::Sparse(features) => features.columns(),
+        FeatureMemory::Sparse(features) => features.columns,
     };
     Some((&rows.0, *classes, columns * stride))
 }
@@ -148,10 +146,11 @@ fn dropped<'a>(
     problem: &'a Problem,
     rows: &'a CudaSlice<f32>,
     columns: usize,
-    mask: Option<(&Bits, f32)>,
+    mask: Option<Mask<'_, Cuda>>,
     anew: bool,
 ) -> Result<&'a CudaSlice<f32>> {
-    let Some((keep, scale)) = mask else { return Ok(rows) };
+    let Some(Mask { keep, dropout }) = mask else { return Ok(rows) };
+    let scale = dropout.scale::<f32>();
     let out = &problem.dropped.rows;
     let of = Some([address(rows), address(&keep.0)]);
     let mut made_of = problem.dropped.made_of.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,13 +160,12 @@ fn dropped<'a>(
     *made_of = of;
     let count = problem.nodes * columns;
     assert!(out.len() >= count, "memory for the input after dropout");
-    let blocks = |threads: usize| grid(threads.div_ceil(256).min(32 * cuda.multiprocessors()), 256);
     if columns.is_multiple_of(8) {
         let bytes = (count / 8) as u64;
-        launch!(cuda, &DROP, &[], "drop_bytes", blocks(count / 4), &bytes, rows, &keep.0, &scale, out)?;
+        launch!(cuda, &DROP, &[], "drop_bytes", cuda.places(count / 4), &bytes, rows, &keep.0, &scale, out)?;
     } else {
         let (numbers, columns) = (count as u64, columns as u32);
-        launch!(cuda, &DROP, &[], "drop_numbers", blocks(count), &numbers, &columns, rows, &keep.0, &scale, out)?;
+        launch!(cuda, &DROP, &[], "drop_numbers", cuda.places(count), &numbers, &columns, rows, &keep.0, &scale, out)?;
     }
     Ok(out)
 }
@@ -206,9 +204,4 @@ fn multiply(
         )
     }
     .map_err(|e| blas_failed("multiply matrices", e))
-}
-
-/// Sources for the test of compilation.
-pub(crate) fn variants() -> Vec<Variant> {
-    vec![(&DROP, vec![])]
 }

@@ -1,6 +1,6 @@
 //! Dropout masks: a value is kept if a random 16-bit number is at least round(2^16 p).
 
-use crate::compile::{Source, Variant};
+use crate::compile::Source;
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::Bits;
 use crate::problem::Problem;
@@ -8,7 +8,7 @@ use supergat_core::device::{Masks, Random};
 use supergat_core::random::Purpose;
 use supergat_core::{Dropout, HeadLayout, Result};
 
-const DROPOUT: Source = Source { name: "dropout", text: include_str!("../kernels/dropout.cu") };
+pub(crate) const DROPOUT: Source = Source { name: "dropout", text: include_str!("../kernels/dropout.cu") };
 
 const THREADS: u32 = 256;
 /// Bytes of a mask that a thread draws.
@@ -60,11 +60,6 @@ fn draw(
     let config = grid(bytes.div_ceil(BYTES * THREADS as usize), THREADS);
     let clock = &random.clock.data;
     launch!(cuda, &DROPOUT, &[], "draw_mask", config, clock, &tag, &threshold, &own, &repeat, &count, &mut keep.0)
-}
-
-/// Sources for the test of compilation.
-pub(crate) fn variants() -> Vec<Variant> {
-    vec![(&DROPOUT, vec![])]
 }
 
 #[cfg(test)]

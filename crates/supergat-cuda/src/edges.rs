@@ -161,10 +161,13 @@ pub(crate) fn messages_backward(
     )
 }
 
-/// Definitions for the test of compilation: weights, features, both with messages, and a further chunk of features.
-pub(crate) fn representative_defines() -> [Defines; 4] {
+/// Returns a source for the test of compilation without code for edges, and with it: for weights, features, both with
+/// messages, and a further chunk of features.
+pub(crate) fn with_edges(source: &'static Source, defines: Defines) -> Vec<Variant> {
     let cases = [([1, 0, 0, 0], 1, 0), ([0, 1, 0, 0], 8, 8), ([1, 1, 1, 0], 3, 3), ([0, 1, 1, 1], 2, 20)];
-    cases.map(|(flags, chunk, width)| define(flags, chunk, width))
+    let of_edges = cases.map(|(flags, chunk, width)| define(flags, chunk, width));
+    let all = std::iter::once(Defines::new()).chain(of_edges);
+    all.map(|of_edges| (source, [defines.clone(), of_edges].concat())).collect()
 }
 
 /// Sources for the test of compilation.

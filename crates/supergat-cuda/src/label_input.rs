@@ -1,16 +1,16 @@
 //! Labels as input: the rows that follow the features of nodes, and their product with the weights of labels.
 
-use crate::compile::{Source, Variant};
+use crate::compile::Source;
 use crate::dropout::{tag, threshold};
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::{Bits, Numbers, address};
-use crate::problem::{LabelMemory, Problem};
+use crate::problem::Problem;
 use crate::samples::permutation_grid;
 use supergat_core::Result;
 use supergat_core::device::{LabelInput, LabelInputs};
 use supergat_core::random::Purpose;
 
-const LABEL_INPUT: Source = Source { name: "label_input", text: include_str!("../kernels/label_input.cu") };
+pub(crate) const LABEL_INPUT: Source = Source { name: "label_input", text: include_str!("../kernels/label_input.cu") };
 
 const THREADS: u32 = 256;
 
@@ -28,13 +28,13 @@ impl LabelInputs for Cuda {
         shown: &mut Bits,
         rows: &mut Numbers,
     ) -> Result<()> {
-        let labels: &LabelMemory = &problem.labels;
+        let labels = &problem.labels;
         let [single, multi] = labels.addresses();
         let (clock, dropout_tag, threshold, scale) = dropout(&input);
         let choice_tag = tag(0, Purpose::LabelChoice);
-        let (nodes, classes, train) = (problem.nodes as u32, labels.classes() as u32, labels.training_nodes() as u64);
+        let (nodes, classes, train) = (problem.nodes as u32, labels.classes as u32, labels.train as u64);
         let ([grid_rows, grid_columns], count) = (permutation_grid(train), input.shown as u64);
-        let threads = problem.nodes * labels.classes().div_ceil(8);
+        let threads = problem.nodes * labels.classes.div_ceil(8);
         launch!(
             self,
             &LABEL_INPUT,
@@ -45,7 +45,7 @@ impl LabelInputs for Cuda {
             &classes,
             &single,
             &multi,
-            labels.places(),
+            &labels.places,
             &clock,
             &choice_tag,
             &dropout_tag,
@@ -70,7 +70,7 @@ impl LabelInputs for Cuda {
     ) -> Result<()> {
         let (clock, tag, threshold, scale) = dropout(&input);
         let [_, multi] = problem.labels.addresses();
-        let (nodes, classes, is_multi) = (problem.nodes as u32, problem.labels.classes() as u32, u32::from(multi != 0));
+        let (nodes, classes, is_multi) = (problem.nodes as u32, problem.labels.classes as u32, u32::from(multi != 0));
         launch!(
             self,
             &LABEL_INPUT,
@@ -89,9 +89,4 @@ impl LabelInputs for Cuda {
             &mut rows.0
         )
     }
-}
-
-/// Sources for the test of compilation.
-pub(crate) fn variants() -> Vec<Variant> {
-    vec![(&LABEL_INPUT, vec![])]
 }

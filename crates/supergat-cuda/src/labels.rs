@@ -1,6 +1,6 @@
 //! Losses of node labels, their gradients, and the counts behind accuracy and micro-F1.
 
-use crate::compile::{Source, Variant};
+use crate::compile::Source;
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::{Numbers, address};
 use crate::problem::Problem;
@@ -11,7 +11,7 @@ use supergat_core::Result;
 use supergat_core::device::{LabelLoss, LabelLosses, Place};
 use supergat_core::example::hidden_weight;
 
-const LABELS: Source = Source { name: "labels", text: include_str!("../kernels/labels.cu") };
+pub(crate) const LABELS: Source = Source { name: "labels", text: include_str!("../kernels/labels.cu") };
 
 impl LabelLosses for Cuda {
     fn label_loss_backward(
@@ -82,9 +82,4 @@ impl LabelLosses for Cuda {
             &record
         )
     }
-}
-
-/// Sources for the test of compilation.
-pub(crate) fn variants() -> Vec<Variant> {
-    vec![(&LABELS, vec![])]
 }

@@ -162,6 +162,11 @@ impl Cuda {
         self.inner.multiprocessors
     }
 
+    /// Returns the launch of threads for a number of places, of which a thread may have several.
+    pub(crate) fn places(&self, count: usize) -> LaunchConfig {
+        grid(count.div_ceil(256).min(32 * self.multiprocessors()), 256)
+    }
+
     /// Returns the stream of work that may run beside the other.
     pub(crate) fn side_stream(&self) -> &Arc<CudaStream> {
         &self.inner.side_stream

@@ -9,6 +9,7 @@ mod attention;
 mod backward;
 mod block;
 mod clock;
+mod columns;
 mod compile;
 mod convolution;
 mod dense;
@@ -23,6 +24,7 @@ mod margin;
 mod memory;
 mod output;
 mod problem;
+mod problems;
 mod record;
 mod recording;
 mod report;
@@ -50,28 +52,29 @@ pub fn compile_all(architecture: &str, all_definitions: bool) -> Result<Option<u
     if library::compiler().is_err() {
         return Ok(None);
     }
-    let mut variants: Vec<compile::Variant> = [
-        adam::variants(),
-        block::variants(),
-        clock::variants(),
-        convolution::variants(),
-        dense::variants(),
-        label_input::variants(),
-        labels::variants(),
-        output::variants(),
-        sparse::variants(),
+    let without_definitions = [
+        &adam::ADAM,
+        &block::BLOCK,
+        &clock::CLOCK,
+        &dense::DROP,
+        &dropout::DROPOUT,
+        &label_input::LABEL_INPUT,
+        &labels::LABELS,
+        &output::OUTPUT,
+        &sparse::SPARSE,
+    ];
+    let mut variants = [
+        without_definitions.map(|source| (source, Vec::new())).into(),
         attention::variants(),
         backward::variants(),
-        dropout::variants(),
+        convolution::variants(),
         edges::variants(),
         margin::variants(),
         report::variants(),
         samples::variants(),
         top_k::variants(),
     ]
-    .into_iter()
-    .flatten()
-    .collect();
+    .concat();
     if !all_definitions {
         let mut seen = std::collections::BTreeSet::new();
         let flag = |defines: &[(&str, i64)], name| defines.contains(&(name, 1));

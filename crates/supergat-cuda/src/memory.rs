@@ -5,7 +5,7 @@ use crate::error::{device_error, failed};
 use crate::launch::{Cuda, grid, launch};
 use crate::recording::{self, Recording};
 use cudarc::driver::{CudaSlice, DeviceRepr, DriverError, ValidAsZeroBits, sys};
-use supergat_core::device::Memory;
+use supergat_core::device::{Mask, Memory};
 use supergat_core::memory::Arena;
 use supergat_core::{Error, Result};
 
@@ -151,8 +151,8 @@ fn in_words(bytes: usize) -> String {
 }
 
 /// Returns the address of a mask, zero without one, and its factor.
-pub(crate) fn keep(mask: Option<(&Bits, f32)>) -> (u64, f32) {
-    mask.map_or((0, 1.0), |(keep, scale)| (address(&keep.0), scale))
+pub(crate) fn keep(mask: Option<Mask<'_, Cuda>>) -> (u64, f32) {
+    mask.map_or((0, 1.0), |mask| (address(&mask.keep.0), mask.dropout.scale()))
 }
 
 /// Returns the address of memory.

@@ -1,16 +1,17 @@
 //! Outputs of layers from the weighted sums of heads, and their gradients: concatenation of heads, bias and ELU in
 //! hidden layers; the mean over heads plus bias in the last layer.
 
-use crate::compile::{Source, Variant};
+use crate::columns::{COLUMNS, column_grid, number};
+use crate::compile::Source;
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::{Numbers, address, keep};
 use crate::problem::Problem;
 use crate::scratch::Scratch;
-use cudarc::driver::{DeviceRepr, LaunchConfig};
-use supergat_core::device::{FromAbove, Join, LayerWidth, Output, OutputGradient, Outputs, STATE, SumsGradient};
+use cudarc::driver::DeviceRepr;
+use supergat_core::device::{FromAbove, Join, Output, OutputGradient, Outputs, STATE, SumsGradient};
 use supergat_core::{Activation, HeadLayout, Result};
 
-const OUTPUT: Source = Source {
+pub(crate) const OUTPUT: Source = Source {
     name: "output",
     text: concat!(include_str!("../kernels/columns.cuh"), include_str!("../kernels/output.cu")),
 };
@@ -41,40 +42,6 @@ impl Shape {
     }
 }
 
-/// Quads of a row that a block works on.
-const COLUMNS: usize = 256;
-
-/// Largest number of blocks that sum a column.
-pub(crate) fn most_blocks(cuda: &Cuda) -> usize {
-    4 * cuda.multiprocessors()
-}
-
-/// Returns the numbers that sums of blocks need: up to two per column.
-pub(crate) fn partial_len(cuda: &Cuda, layers: &[LayerWidth]) -> usize {
-    2 * most_blocks(cuda) * layers.iter().map(|layer| layer.stride).max().unwrap_or(0)
-}
-
-/// Returns the number of tickets that a layer needs, from the length of its rows.
-pub(crate) fn tickets(stride: usize) -> usize {
-    (stride / 4).div_ceil(COLUMNS)
-}
-
-/// Returns the launch of blocks that sum columns of `quads` quads over nodes.
-pub(crate) fn column_grid(cuda: &Cuda, nodes: usize, quads: usize) -> LaunchConfig {
-    let rows = COLUMNS / quads.min(COLUMNS);
-    let blocks = nodes.div_ceil(rows).clamp(1, most_blocks(cuda)) as u32;
-    LaunchConfig { grid_dim: (blocks, quads.div_ceil(COLUMNS) as u32, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 }
-}
-
-/// Number of an activation in the kernels; 0 is none.
-pub(crate) fn number(activation: Option<Activation>) -> u32 {
-    match activation {
-        None => 0,
-        Some(Activation::Elu) => 1,
-        Some(Activation::Relu) => 2,
-    }
-}
-
 impl Outputs for Cuda {
     fn output_forward(
         &self,
@@ -85,7 +52,6 @@ impl Outputs for Cuda {
         out: &mut Numbers,
     ) -> Result<()> {
         let layout = output.layout;
-        let blocks = |threads: usize| grid(threads.div_ceil(256).min(32 * self.multiprocessors()), 256);
         if output.join == Join::Mean {
             let count = problem.nodes * layout.features;
             let [features, stride, groups, lane_heads] =
@@ -96,7 +62,7 @@ impl Outputs for Cuda {
                 &OUTPUT,
                 &[],
                 "mean_forward",
-                blocks(count),
+                self.places(count),
                 &numbers,
                 &features,
                 &stride,
@@ -116,7 +82,7 @@ impl Outputs for Cuda {
             &OUTPUT,
             &[],
             "concat_forward",
-            blocks(count),
+            self.places(count),
             &numbers,
             &quads,
             &activation,
@@ -160,7 +126,7 @@ pub(crate) fn activation_backward(
         FromAbove::Concat(mask) => (0, 0, mask),
     };
     let activation = number(activation);
-    let (keep, scale) = keep(mask.map(|mask| (mask.keep, mask.dropout.scale())));
+    let (keep, scale) = keep(mask);
     let state = to.state.map_or(0, |state| address(&state.0));
     launch!(
         cuda,
@@ -202,9 +168,4 @@ pub(crate) fn shared_term(
     let shape = Shape::new(problem.nodes, layout);
     let config = grid(threads.div_ceil(256), 256);
     launch!(cuda, &OUTPUT, &[], "shared_term", config, &shape, &gradient.0, &sums.0, &state)
-}
-
-/// Sources for the test of compilation.
-pub(crate) fn variants() -> Vec<Variant> {
-    vec![(&OUTPUT, vec![])]
 }

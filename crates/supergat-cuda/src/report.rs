@@ -1,7 +1,7 @@
 //! Attention as a result: coefficients and edge logits of all edges, and the logits of pairs of nodes.
 
 use crate::compile::{Source, Variant};
-use crate::edges::{self, Terms};
+use crate::edges::{Terms, with_edges};
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::{Numbers, address_of};
 use crate::problem::Problem;
@@ -98,10 +98,6 @@ pub(crate) fn pair_logits(
 
 /// Sources for the test of compilation.
 pub(crate) fn variants() -> Vec<Variant> {
-    let with_edges = |defines: teams::Defines| -> Vec<Variant> {
-        let of_edges = edges::representative_defines().map(|edges| (&REPORT, [defines.clone(), edges].concat()));
-        [(&REPORT, defines)].into_iter().chain(of_edges).collect()
-    };
     let all = teams::representative_defines().into_iter().chain(teams::representative_v2_defines());
-    all.flat_map(with_edges).collect()
+    all.flat_map(|defines| with_edges(&REPORT, defines)).collect()
 }

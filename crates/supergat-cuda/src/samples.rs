@@ -10,14 +10,13 @@ use crate::dropout::tag;
 use crate::error::failed;
 use crate::launch::{Cuda, grid, launch_cooperative};
 use crate::memory::address;
+use crate::problem::Problem;
 use crate::problem::samples::{EdgePlan, THREADS};
-use crate::problem::{Lists, Problem};
-use crate::scratch::Scratch;
-use cudarc::driver::{CudaEvent, CudaSlice, CudaStream, DriverError};
+use crate::scratch::{Drawn, LayerSamples, Samples, Scratch};
+use cudarc::driver::{CudaSlice, CudaStream, DriverError};
 use std::sync::Arc;
 use supergat_core::Result;
 use supergat_core::device::Sampling;
-use supergat_core::memory::Arena;
 use supergat_core::random::{Permutation, Purpose};
 use supergat_core::sampling::{SampleSizes, group_pairs};
 
@@ -27,102 +26,6 @@ const SAMPLES: Source = Source { name: "samples", text: include_str!("../kernels
 pub(crate) fn permutation_grid(n: u64) -> [u32; 2] {
     let rows = n.isqrt().max(Permutation::SHORTEST);
     [rows as u32, n.div_ceil(rows).max(Permutation::SHORTEST) as u32]
-}
-
-/// Samples of one layer and step. The memory is reused in every step.
-#[derive(Debug)]
-pub(crate) struct Samples {
-    /// Sampled edges: bit `e % 8` of byte `e / 8`.
-    pub(crate) marks: CudaSlice<u8>,
-    /// Sources of the non-edges by target.
-    pub(crate) by_target: Lists,
-    /// Targets of the non-edges by source.
-    pub(crate) by_source: Lists,
-    /// Whether there were too few candidates.
-    pub(crate) error: CudaSlice<u32>,
-    /// Non-edges `[source, target]` in the order of drawing.
-    pairs: CudaSlice<u32>,
-    /// Whether each candidate is a non-edge, as bits.
-    flags: CudaSlice<u32>,
-    /// Sums of the blocks.
-    block_counts: CudaSlice<u32>,
-    /// Counts of the nodes, by target and by source; zero between steps.
-    cursors: CudaSlice<u32>,
-    /// Numbers of the non-edges, grouped by target and by source.
-    drawn: CudaSlice<u32>,
-    /// Arrivals of blocks; zero between steps.
-    counter: CudaSlice<u32>,
-    /// Number of sampled edges and of sampled non-edges.
-    counts: [usize; 2],
-}
-
-impl Samples {
-    /// Allocates samples for any of the problems.
-    pub(crate) fn new(cuda: &Cuda, problems: &[Problem], arena: &mut Arena) -> Result<Self> {
-        let most = |of: &dyn Fn(&Problem, &EdgePlan) -> usize| {
-            problems.iter().filter_map(|p| p.supervision.edges().map(|plan| of(p, plan))).max().unwrap_or(0)
-        };
-        let (nodes, negatives) = (most(&|p, _| p.nodes + 1), most(&|_, plan| plan.sizes.negatives));
-        let mut lists = || -> Result<Lists> {
-            Ok(Lists { offsets: cuda.zeros_in(nodes, arena)?, nodes: cuda.zeros_in(negatives, arena)? })
-        };
-        let (by_target, by_source) = (lists()?, lists()?);
-        Ok(Self {
-            marks: cuda.zeros_in(most(&|p, _| p.edges.div_ceil(8)), arena)?,
-            by_target,
-            by_source,
-            error: cuda.zeros_in(1, arena)?,
-            pairs: cuda.zeros_in(2 * negatives, arena)?,
-            flags: cuda.zeros_in(most(&|_, plan| plan.candidates.div_ceil(32)), arena)?,
-            block_counts: cuda.zeros_in(4 * most(&|_, plan| plan.blocks), arena)?,
-            cursors: cuda.zeros_in(2 * nodes, arena)?,
-            drawn: cuda.zeros_in(2 * negatives, arena)?,
-            counter: cuda.zeros_in(1, arena)?,
-            counts: [0, 0],
-        })
-    }
-
-    /// Returns the number of pairs in the mean of the loss.
-    pub(crate) fn count(&self) -> usize {
-        self.counts.iter().sum()
-    }
-}
-
-/// Samples of all layers. They can be drawn ahead, beside the forward pass.
-#[derive(Debug)]
-pub(crate) struct LayerSamples {
-    layers: Vec<Drawn>,
-    /// Layer whose samples the backward pass uses.
-    current: usize,
-    /// Start of a step.
-    start: CudaEvent,
-}
-
-/// Samples of a layer.
-#[derive(Debug)]
-struct Drawn {
-    samples: Samples,
-    /// End of drawing.
-    done: CudaEvent,
-    /// Whether the samples of the step are being drawn.
-    ahead: bool,
-}
-
-impl LayerSamples {
-    /// Allocates samples for any of the problems.
-    pub(crate) fn new(cuda: &Cuda, problems: &[Problem], layers: usize, arena: &mut Arena) -> Result<Self> {
-        let drawn = |_| Ok(Drawn { samples: Samples::new(cuda, problems, arena)?, done: cuda.event()?, ahead: false });
-        Ok(Self { layers: (0..layers.max(1)).map(drawn).collect::<Result<_>>()?, current: 0, start: cuda.event()? })
-    }
-
-    /// Returns the samples that were drawn or set last.
-    pub(crate) fn current(&self) -> &Samples {
-        &self.layers[self.current].samples
-    }
-
-    fn current_mut(&mut self) -> &mut Samples {
-        &mut self.layers[self.current].samples
-    }
 }
 
 impl Sampling for Cuda {

@@ -2,35 +2,25 @@
 //!
 //! The transposed product sums over the entries of columns, which are stored a second time in the order of columns.
 
-use crate::compile::{Source, Variant};
+use crate::compile::Source;
 use crate::launch::{Cuda, grid, launch};
-use crate::memory::{Bits, Numbers, keep};
+use crate::memory::{Numbers, keep};
 use crate::problem::sparse::{SparseFeatures, lanes};
-use crate::problem::{FeatureMemory, Problem};
 use cudarc::driver::CudaSlice;
 use supergat_core::Result;
-use supergat_core::device::LayerWidth;
+use supergat_core::device::Mask;
 
-const SPARSE: Source = Source {
+pub(crate) const SPARSE: Source = Source {
     name: "sparse",
     text: concat!(include_str!("../kernels/segments.cuh"), include_str!("../kernels/sparse.cu")),
 };
-
-/// Returns the numbers that sums of segments need.
-pub(crate) fn partial_len(problems: &[Problem], layers: &[LayerWidth]) -> usize {
-    let rows = problems.iter().map(|problem| match &problem.features {
-        FeatureMemory::Sparse(features) => features.by_column.as_ref().map_or(0, |by_column| by_column.segments.rows),
-        FeatureMemory::Dense { .. } => 0,
-    });
-    rows.max().unwrap_or(0) * layers.first().map_or(0, |layer| layer.stride)
-}
 
 /// Computes `out = drop(X) W`.
 pub(crate) fn product(
     cuda: &Cuda,
     nodes: usize,
     x: &SparseFeatures,
-    mask: Option<(&Bits, f32)>,
+    mask: Option<Mask<'_, Cuda>>,
     weight: &Numbers,
     stride: usize,
     out: &mut Numbers,
@@ -62,7 +52,7 @@ pub(crate) fn product(
 pub(crate) fn transposed_product(
     cuda: &Cuda,
     x: &SparseFeatures,
-    mask: Option<(&Bits, f32)>,
+    mask: Option<Mask<'_, Cuda>>,
     g: &Numbers,
     stride: usize,
     partial: &mut CudaSlice<f32>,
@@ -95,9 +85,4 @@ pub(crate) fn transposed_product(
         &x.segments.tickets,
         &mut out.0
     )
-}
-
-/// Sources for the test of compilation.
-pub(crate) fn variants() -> Vec<Variant> {
-    vec![(&SPARSE, vec![])]
 }

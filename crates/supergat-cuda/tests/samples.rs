@@ -92,7 +92,7 @@ fn samples_match_the_cpu() {
                 cuda.draw_samples(&problems[0], &clock, layer, &mut scratch).unwrap();
                 let (marks, pairs) = cuda.samples(&problems[0], &scratch).unwrap();
                 let streams = [Purpose::PositiveEdges, Purpose::NegativePairs].map(|p| Stream::new(11, step, layer, p));
-                expected.draw(graph, &sampler, sizes, streams);
+                expected.draw(graph.edges(), graph, &sampler, sizes, streams);
                 assert_eq!(marks, expected.positives, "edges of {nodes} nodes");
                 assert_eq!(pairs, expected.negatives, "non-edges of {nodes} nodes");
             }

@@ -16,72 +16,44 @@ use supergat_core::random::Stream;
 use supergat_core::{Error, HeadLayout, Result};
 use supergat_cpu::device::{self as cpu, clear_isolated};
 use supergat_cpu::kernels::{
-    self, EdgeLoss, EdgeTerms, Gradient, OtherGradients, Others, Primitives, ScoreGradient, score_sums, vector_sums,
+    self, EdgeLoss, Gradient, OtherGradients, Others, Primitives, ScoreGradient, score_sums, vector_sums,
 };
 
-/// Rows of attention of one layer.
-#[derive(Clone, Copy)]
-pub(super) struct Rows<'a, T> {
-    form: supergat_core::Form,
-    layout: HeadLayout,
-    slope: T,
-    z: &'a [T],
-    source_score: &'a [T],
-    keep: Option<kernels::Mask<'a, T>>,
-    chosen: Option<&'a [u8]>,
-    edges: Option<EdgeTerms<'a, T>>,
+impl<T: Primitives + Pod> ClusterProblem<T> {
+    /// Returns the arguments of the kernels of attention among own nodes, without edges.
+    fn attention<'a>(&'a self, attention: Attention<'a, Cluster<T>>) -> kernels::Attention<'a, T> {
+        let terms = self.edge_values.terms(attention.edge_vectors.map_or(&[][..], |vectors| vectors));
+        kernels::Attention::new(attention, self.nodes(), Neighbours::default(), terms)
+    }
 }
 
-impl<'a, T: Primitives + Pod> Rows<'a, T> {
-    pub(super) fn new(problem: &'a ClusterProblem<T>, attention: Attention<'a, Cluster<T>>) -> Self {
-        let layout = attention.layout;
-        let scored = attention.form.has_vector();
-        Self {
-            form: attention.form,
-            layout,
-            slope: T::from_f64(attention.slope),
-            z: &attention.z[..problem.nodes() * layout.stride()],
-            source_score: if scored { &attention.source_score[..problem.nodes() * layout.head_stride()] } else { &[] },
-            keep: attention.keep.map(kernels::Mask::of),
-            chosen: attention.chosen.map(Vec::as_slice),
-            edges: problem.edge_values.terms(attention.edge_vectors.map_or(&[][..], |vectors| vectors)),
-        }
-    }
+/// Returns attention to the nodes of a part: own ones, or those of received rows.
+fn to_part<'a, T: Copy>(
+    attention: kernels::Attention<'a, T>,
+    visit: Visit,
+    received: Option<Received<'a, T>>,
+) -> kernels::Attention<'a, T> {
+    let Some(received) = received else { return attention };
+    let [z, source_score] = received.from(visit);
+    kernels::Attention { others: Others { z, source_score }, ..attention }
+}
 
-    /// Returns the numbers per row of the scores of sources: none for forms without them.
-    fn scores(&self) -> usize {
-        if self.form.has_vector() { self.layout.head_stride() } else { 0 }
-    }
+/// Returns attention of own nodes with whole lists of neighbours, which have the numbers of the whole graph. `sources` are
+/// the scores of all nodes.
+fn to_all<'a, T>(
+    attention: kernels::Attention<'a, T>,
+    edges: &'a Edges,
+    sources: &'a [T],
+) -> kernels::Attention<'a, T> {
+    let others = Others { z: &[], source_score: sources };
+    kernels::Attention { source_score: sources, others, incoming: edges.incoming.lists(), ..attention }
+}
 
-    fn input(&self, others: Others<'a, T>, incoming: Neighbours<'a>) -> kernels::Attention<'a, T> {
-        let Self { form, layout, slope, z, source_score, keep, chosen, edges } = *self;
-        kernels::Attention { form, layout, slope, z, source_score, others, incoming, keep, chosen, edges }
-    }
-
-    /// Returns the attention of own nodes with whole lists of neighbours, which have the numbers of the whole graph.
-    /// `sources` are the scores of all nodes.
-    fn whole<'b>(&self, edges: &'b Edges, sources: &'b [T]) -> kernels::Attention<'b, T>
-    where
-        'a: 'b,
-    {
-        let others = Others { z: &[], source_score: sources };
-        kernels::Attention { source_score: sources, ..self.input(others, edges.incoming.lists()) }
-    }
-
-    fn matrices(&self) -> [Matrix<'a, T>; 2] {
-        [Matrix::new(self.z, self.layout.stride()), Matrix::new(self.source_score, self.scores())]
-    }
-
-    /// Returns the rows of a part: own ones, or received ones.
-    fn others(&self, visit: Visit, received: Option<Received<'a, T>>) -> Others<'a, T> {
-        match received {
-            None => Others { z: self.z, source_score: self.source_score },
-            Some(received) => {
-                let [z, source_score] = received.from(visit);
-                Others { z, source_score }
-            }
-        }
-    }
+/// Returns the rows that edges to a node need of it.
+fn matrices<'a, T>(attention: &kernels::Attention<'a, T>) -> [Matrix<'a, T>; 2] {
+    let layout = attention.layout;
+    let scores = if attention.form.has_vector() { layout.head_stride() } else { 0 };
+    [Matrix::new(attention.z, layout.stride()), Matrix::new(attention.source_score, scores)]
 }
 
 impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
@@ -106,7 +78,7 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
         sums: &mut Buffer<T>,
         messages: Option<(&Buffer<T>, &mut Buffer<T>)>,
     ) -> Result<()> {
-        let (rows, nodes) = (Rows::new(problem, attention), problem.nodes());
+        let (rows, nodes) = (problem.attention(attention), problem.nodes());
         let (layout, stride, heads) = (rows.layout, rows.layout.stride(), STATE * rows.layout.head_stride());
         let (state, sums) = (&mut state[..nodes * heads], &mut sums[..nodes * stride]);
         // Matrix of the features of edges in messages, numbers per node, and weighted sums of features.
@@ -119,18 +91,17 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
         };
         T::attention_begin(&problem.rows, layout, state, sums);
         T::clear_list(feature_sums);
-        problem.for_each_block(self.peers(), None, &rows.matrices(), &mut |run, parts, received| {
+        problem.for_each_block(self.peers(), None, &matrices(&rows), &mut |run, parts, received| {
             let run = &problem.blocks.runs[run];
             let (state, sums) = (&mut state[in_rows(&run.rows, heads)], &mut sums[in_rows(&run.rows, stride)]);
             let feature_sums = &mut feature_sums[in_rows(&run.rows, per_node)];
-            let empty = rows.input(rows.others(Visit::default(), None), Neighbours::default());
-            let mut batch = Batch::new(empty, |blocks: &[kernels::Attention<'_, T>]| {
+            let mut batch = Batch::new(rows, |blocks: &[kernels::Attention<'_, T>]| {
                 T::attention_forward(&run.parts, blocks, state, sums, feature_sums);
             });
             for &visit in parts {
                 let lists = &run.blocks[visit.part].incoming;
                 if !lists.is_empty() {
-                    batch.push(rows.input(rows.others(visit, received), lists.view()));
+                    batch.push(kernels::Attention { incoming: lists.view(), ..to_part(rows, visit, received) });
                 }
             }
             batch.end();
@@ -153,14 +124,14 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
         state: &Buffer<T>,
         chosen: &mut Vec<u8>,
     ) -> Result<()> {
-        let (rows, state) = (Rows::new(problem, attention), own_state(problem, attention.layout, state));
+        let (rows, state) = (problem.attention(attention), own_state(problem, attention.layout, state));
         let Some(plan) = &problem.contrast else { return Err(Error::EmptySplit { split: "training" }) };
         let (edges, ghosts, groups) = (problem.edges(), &problem.blocks.ghosts, rows.layout.groups);
         let chosen = &mut chosen[..ghosts.places() * groups];
         let own = &mut chosen[..edges.incoming.neighbours.len() * groups];
         let scores = [state, rows.source_score];
         plan.with_scores(self.peers(), edges, rows.layout.head_stride(), scores, false, |scores| {
-            let attention = rows.whole(edges, scores.sources);
+            let attention = to_all(rows, edges, scores.sources);
             T::choose_top_k(&problem.edge_rows, attention, state, plan.contrast.top_k, own);
         })?;
         ghosts.complete(self.peers(), groups, chosen)
@@ -173,14 +144,14 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
         attention: Attention<'_, Self>,
         state: &Buffer<T>,
     ) -> Result<[Vec<T>; 2]> {
-        let (rows, state) = (Rows::new(problem, attention), own_state(problem, attention.layout, state));
+        let (rows, state) = (problem.attention(attention), own_state(problem, attention.layout, state));
         let values = problem.attended().incoming.neighbours.len() * rows.layout.heads;
         let [mut coefficients, mut logits] = [vec![T::ZERO; values], vec![T::ZERO; values]];
-        problem.for_each_block(self.peers(), None, &rows.matrices(), &mut |run, parts, received| {
+        problem.for_each_block(self.peers(), None, &matrices(&rows), &mut |run, parts, received| {
             for &visit in parts {
                 let lists = &problem.blocks.runs[run].blocks[visit.part].incoming;
                 if !lists.is_empty() {
-                    let input = rows.input(rows.others(visit, received), lists.view());
+                    let input = kernels::Attention { incoming: lists.view(), ..to_part(rows, visit, received) };
                     T::edge_values(input, state, &mut coefficients, &mut logits);
                 }
             }
@@ -200,7 +171,7 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
         to: ProjectedGradient<'_, Self>,
         place: Place<'_, Self>,
     ) -> Result<()> {
-        let rows = Rows::new(problem, attention);
+        let rows = problem.attention(attention);
         let lambda_e = match supervision {
             Supervision::Edges { lambda_e } if problem.sampler.is_some() => Some(lambda_e),
             _ => None,
@@ -217,7 +188,6 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
         let state = own_state(problem, layout, from.state);
         let d_out = &from.sums[..nodes * stride];
         let active = &active[..nodes];
-        let vectors = attention.vectors.map_or([&[][..], &[][..]], |a: &Buffer<T>| a.split_at(stride).into());
         let symmetric = problem.edges().outgoing.is_none();
         let d_z = &mut to.z[..nodes * stride];
         let d_scores = &mut d_scores[..nodes * score_sums(layout)];
@@ -246,7 +216,6 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
             out: d_out,
             active,
             others: OtherGradients { state, out: d_out, active, messages: d_messages },
-            vectors,
             outgoing: Neighbours::default(),
             place_at_target: &[],
             symmetric,
@@ -260,8 +229,8 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
         };
 
         // A neighbour's row, score, state and gradients. Non-edges do not need the gradients.
-        let [z, source_score] = rows.matrices();
-        let scored = rows.scores() > 0;
+        let [z, source_score] = matrices(&rows);
+        let scored = rows.form.has_vector();
         let matrices = [
             Matrix { for_pairs: rows.form.has_product(), ..z },
             Matrix { for_pairs: true, ..source_score },
@@ -282,10 +251,10 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
             let d_scores = &mut d_scores[in_rows(&run.rows, score_sums(layout))];
             let d_vectors = &mut edge_sums[in_rows(&parts_of_run, edge_width)];
             let losses = &mut losses[parts_of_run];
-            let empty = (rows.input(rows.others(Visit::default(), None), Neighbours::default()), gradient);
-            let mut blocks = Batch::new(empty, |blocks: &[(kernels::Attention<'_, T>, Gradient<'_, T>)]| {
-                T::attention_backward(&run.parts, blocks, d_z, d_scores, d_vectors, losses);
-            });
+            let mut blocks =
+                Batch::new((rows, gradient), |blocks: &[(kernels::Attention<'_, T>, Gradient<'_, T>)]| {
+                    T::attention_backward(&run.parts, blocks, d_z, d_scores, d_vectors, losses);
+                });
             for &visit in parts {
                 let (block, mut gradient) = (&run.blocks[visit.part], gradient);
                 if let Some(received) = received {
@@ -294,11 +263,10 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
                     gradient.others = OtherGradients { state, out, active, messages };
                 }
                 gradient.place_at_target = &block.positions;
-                let others = rows.others(visit, received);
+                let alone = to_part(rows, visit, received);
                 if !block.incoming.is_empty() {
-                    blocks.push((rows.input(others, block.incoming.view()), gradient));
+                    blocks.push((kernels::Attention { incoming: block.incoming.view(), ..alone }, gradient));
                 }
-                let alone = rows.input(others, Neighbours::default());
                 if !block.outgoing.is_empty() {
                     blocks.push((alone, Gradient { outgoing: block.outgoing.view(), ..gradient }));
                 }
@@ -324,16 +292,16 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
         }
         if let Some(d_vectors) = to.vectors {
             let sums = &mut vector_partial[..parts * vector_sums(layout, 0)];
-            T::attention_backward_end(&problem.edge_rows, layout, rows.z, vectors, d_scores, d_z, sums);
+            T::attention_backward_end(&problem.edge_rows, layout, rows.z, rows.vectors, d_scores, d_z, sums);
             if let (Supervision::Margins { clock, layer }, Some(plan)) = (supervision, &problem.contrast) {
                 let lists = problem.lists();
                 let stream = |purpose| Stream::new(clock.seed, clock.step, layer, purpose);
                 contrast.draw(self.peers(), lists, plan, stream)?;
                 let scores = [state, rows.source_score];
                 plan.with_scores(self.peers(), lists.edges, heads, scores, true, |scores| {
-                    let attention = rows.whole(lists.edges, scores.sources);
+                    let attention = to_all(rows, lists.edges, scores.sources);
                     let to = ScoreGradient { z: d_z, vectors: sums, losses };
-                    contrast.backward(plan, lists, attention, scores, vectors, to, &mut record);
+                    contrast.backward(plan, lists, attention, scores, to, &mut record);
                 })?;
             }
             self.sum_pieces(problem, problem.edge_parts.iter().copied(), sums, d_vectors)?;

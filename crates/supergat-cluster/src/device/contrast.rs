@@ -10,14 +10,12 @@ use super::share::{Edges, Share};
 use crate::peers::{Incoming, Outgoing, Peers, all_to_all, gather, no_work, sum_one};
 use bytemuck::Pod;
 use std::sync::Mutex;
-use supergat_core::contrast::compare_classes;
+use supergat_core::contrast::ClassEdges;
 use supergat_core::device::STATE;
-use supergat_core::graph::Adjacency;
 use supergat_core::memory::Buffer;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::stopwatch::timed;
-use supergat_core::{Contrast, Labels, Result};
-use supergat_cpu::device::no_boundary;
+use supergat_core::{Contrast, Result};
 use supergat_cpu::kernels::{
     Attention, Margin, NO_RIVAL, NodeScores, OutgoingEdges, Parts, Pool, Primitives, RivalDraws, ScoreGradient,
     draw_rivals, group_triples,
@@ -27,19 +25,10 @@ use supergat_cpu::kernels::{
 #[derive(Debug)]
 pub(super) struct ContrastPlan<T> {
     pub(super) contrast: Contrast,
-    classes: Option<Classes>,
+    classes: Option<ClassEdges>,
     /// Place of each outgoing edge in lists of edges.
     outgoing: Vec<u32>,
     tables: Mutex<Tables<T>>,
-}
-
-/// Edges of the training nodes, by class.
-#[derive(Debug)]
-struct Classes {
-    /// Bit per own edge: whether it joins training nodes of the same class.
-    alike: Vec<u8>,
-    /// For each training node, the training nodes of other classes that have an edge to it.
-    unlike: Adjacency,
 }
 
 /// Scores of all nodes as targets and as sources, kept from pass to pass. Not used by a process without peers.
@@ -54,17 +43,12 @@ impl<T: Primitives + Pod> ContrastPlan<T> {
     pub(super) fn new(share: &Share<T>, peers: &dyn Peers, contrast: Contrast) -> Result<Self> {
         contrast.check()?;
         let (rows, edges) = (share.rows(), share.edges());
-        let classes = match (&contrast.boundary, &rows.labels) {
-            (None, _) => None,
-            (Some(_), Labels::Single { of, .. }) => {
-                let mut own = vec![Labels::UNKNOWN; edges.global().len()];
-                rows.splits[0].iter().for_each(|&node| own[node as usize] = of[node as usize]);
+        let classes = match contrast.training_classes(&rows.labels, &rows.splits[0])? {
+            Some(own) => {
                 let (class, first) = (gather(peers, &own)?.concat(), edges.global().start as usize);
-                let lists = edges.incoming.lists();
-                let (alike, offsets, neighbours) = compare_classes(lists, first, &class, Labels::UNKNOWN);
-                Some(Classes { alike, unlike: Adjacency { offsets, neighbours } })
+                Some(ClassEdges::new(edges.incoming.lists(), first, &class))
             }
-            (Some(_), Labels::Multi { .. }) => return Err(no_boundary()),
+            None => None,
         };
         // Places are below 2^32, as was checked for the blocks of edges.
         let outgoing = edges.places_of_outgoing().map(|place| place as u32).collect();
@@ -171,7 +155,7 @@ impl ContrastSamples {
         let outside = Pool::Outside(lists.edges.incoming.lists(), lists.edges.partition.nodes());
         match &plan.classes {
             None => draw(structure, outside, None, stream(Purpose::ContrastRivals)),
-            Some(Classes { alike, unlike }) => {
+            Some(ClassEdges { alike, unlike }) => {
                 draw(structure, outside, Some(alike), stream(Purpose::ContrastRivals))?;
                 draw(boundary, Pool::Listed(unlike.lists()), Some(alike), stream(Purpose::BoundaryRivals))
             }
@@ -180,14 +164,12 @@ impl ContrastSamples {
 
     /// Adds the gradients of both losses to those of attention. Calls `record` for each loss with the sums of its terms per
     /// part, and the function that weighs them.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn backward<T: Primitives + Pod>(
         &self,
         plan: &ContrastPlan<T>,
         lists: Lists<'_>,
         attention: Attention<'_, T>,
         scores: NodeScores<'_, T>,
-        vectors: [&[T]; 2],
         to: ScoreGradient<'_, T>,
         mut record: impl FnMut(&[f64], &dyn Fn(f64) -> f64),
     ) {
@@ -202,7 +184,7 @@ impl ContrastSamples {
             let per_edge = plan.contrast.negatives_per_edge;
             let margin = Margin { rivals, per_edge, offsets, triples, margin, weight };
             let to = ScoreGradient { z: &mut *z, vectors: &mut *d_vectors, losses: &mut *losses };
-            T::margin_backward(lists.parts, attention, scores, margin, outgoing, vectors, to);
+            T::margin_backward(lists.parts, attention, scores, margin, outgoing, to);
             record(losses, &|sum| weight * sum);
         }
     }

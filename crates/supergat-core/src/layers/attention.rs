@@ -114,7 +114,7 @@ impl<D: Device> AttentionMixing<D> {
 
     /// Returns the number of projections of the input, which are side by side in a row of `z`.
     pub fn projections(&self) -> usize {
-        if self.form == Form::V2 { 2 } else { 1 }
+        self.form.projections()
     }
 
     /// Returns the number of features of edges that messages carry.

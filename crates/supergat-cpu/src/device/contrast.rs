@@ -5,48 +5,26 @@ use crate::kernels::{
     Attention, Margin, NodeScores, OutgoingEdges, Parts, Pool, Primitives, RivalDraws, ScoreGradient, draw_rivals,
     group_by_rival,
 };
-use supergat_core::contrast::compare_classes;
+use supergat_core::contrast::ClassEdges;
 use supergat_core::device::STATE;
-use supergat_core::graph::Adjacency;
 use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::stopwatch::timed;
-use supergat_core::{Boundary, Contrast, Error, Example, Graph, Labels, Result};
+use supergat_core::{Boundary, Contrast, Example, Graph, Result};
 
 /// Constraints on one example. Built once and shared by all runs.
 #[derive(Debug)]
 pub struct ContrastPlan {
     contrast: Contrast,
-    classes: Option<Classes>,
-}
-
-/// Edges of the training nodes, by class.
-#[derive(Debug)]
-struct Classes {
-    /// Bit per edge: whether it joins training nodes of the same class.
-    alike: Vec<u8>,
-    /// For each training node, the training nodes of other classes that have an edge to it.
-    unlike: Adjacency,
+    classes: Option<ClassEdges>,
 }
 
 impl ContrastPlan {
     /// Validates the constraints and prepares them for an example.
     pub fn new<T: Primitives>(example: &Example<T>, contrast: Contrast) -> Result<Self> {
         contrast.check()?;
-        let graph = &example.graph;
-        let classes = match (&contrast.boundary, &example.labels) {
-            (None, _) => None,
-            (Some(_), Labels::Single { of, .. }) => {
-                let mut class = vec![Labels::UNKNOWN; graph.nodes()];
-                example.train.iter().for_each(|&node| class[node as usize] = of[node as usize]);
-                let (alike, offsets, neighbours) =
-                    compare_classes(graph.incoming().lists(), 0, &class, Labels::UNKNOWN);
-                Some(Classes { alike, unlike: Adjacency { offsets, neighbours } })
-            }
-            (Some(_), Labels::Multi { .. }) => {
-                return Err(no_boundary());
-            }
-        };
+        let classes = contrast.training_classes(&example.labels, &example.train)?;
+        let classes = classes.map(|class| ClassEdges::new(example.graph.incoming().lists(), 0, &class));
         Ok(Self { contrast, classes })
     }
 
@@ -59,15 +37,6 @@ impl ContrastPlan {
     pub fn slots(&self, graph: &Graph) -> [usize; 2] {
         let slots = graph.edges() * self.contrast.negatives_per_edge;
         [slots, if self.classes.is_some() { slots } else { 0 }]
-    }
-}
-
-/// Returns the error of a loss between classes on nodes of several classes.
-pub fn no_boundary() -> Error {
-    Error::Hyperparameter {
-        name: "lambda_b",
-        value: "given".into(),
-        reason: "classes have a boundary only where every node has one class; use the model cgat".into(),
     }
 }
 
@@ -128,8 +97,6 @@ pub struct Scores<'a, T> {
     pub attention: Attention<'a, T>,
     /// State of every node.
     pub state: &'a [T],
-    /// Attention vectors `a_target` and `a_source`.
-    pub vectors: [&'a [T]; 2],
 }
 
 impl ContrastSamples {
@@ -146,7 +113,7 @@ impl ContrastSamples {
         let others = (Pool::Outside(incoming, graph.nodes()), stream(Purpose::ContrastRivals));
         match &plan.classes {
             None => structure.draw(graph, parts, others.0, None, others.1, per_edge),
-            Some(Classes { alike, unlike }) => {
+            Some(ClassEdges { alike, unlike }) => {
                 structure.draw(graph, parts, others.0, Some(alike), others.1, per_edge);
                 let stream = stream(Purpose::BoundaryRivals);
                 boundary.draw(graph, parts, Pool::Listed(unlike.lists()), Some(alike), stream, per_edge);
@@ -168,14 +135,14 @@ impl ContrastSamples {
         let structure = self.structure.margin(negatives_per_edge, heads, lambda_g, margin_g);
         let boundary = boundary
             .map(|Boundary { lambda_b, margin_b }| self.boundary.margin(negatives_per_edge, heads, lambda_b, margin_b));
-        let Scores { parts, graph, attention, state, vectors } = scores;
+        let Scores { parts, graph, attention, state } = scores;
         let first_edges = &graph.incoming().offsets;
         let outgoing = OutgoingEdges { lists: graph.outgoing().lists(), places: graph.place_at_target(), first_edges };
         let scores = NodeScores { targets: state, target_rows: STATE, sources: attention.source_score, first_node: 0 };
         let mut sum = 0.0;
         for margin in [Some(structure), boundary].into_iter().flatten() {
             let to = ScoreGradient { z: &mut *d_z, vectors: &mut *d_vectors, losses: &mut *losses };
-            T::margin_backward(parts, attention, scores, margin, outgoing, vectors, to);
+            T::margin_backward(parts, attention, scores, margin, outgoing, to);
             sum += margin.weight * losses.iter().sum::<f64>();
         }
         sum

@@ -1,7 +1,6 @@
 //! The CPU as a device: buffers are slices, and every primitive is a kernel whose work is divided into parts.
 
 mod attention;
-mod attention_v2;
 mod block;
 mod contrast;
 mod convolution;
@@ -13,7 +12,6 @@ mod scratch;
 
 pub use attention::clear_isolated;
 pub use block::{backward as block_backward, forward as block_forward};
-pub use contrast::no_boundary;
 pub use input::{InputParts, Rows};
 pub use problem::CpuProblem;
 pub use rows::{RowSums, adam, attention_scores, input_gradient, output_backward, output_forward};
@@ -114,14 +112,14 @@ impl<T: Primitives> Sampling for Cpu<T> {
         {
             let streams = [Purpose::PositiveEdges, Purpose::NegativePairs]
                 .map(|purpose| Stream::new(clock.seed, clock.step, layer, purpose));
-            samples.draw_of(problem.lists().edges, problem.graph(), sampler, *sizes, streams);
+            samples.draw(problem.lists().edges, problem.graph(), sampler, *sizes, streams);
         }
         Ok(())
     }
 
     fn set_samples(&self, problem: &CpuProblem<T>, negatives: &[[u32; 2]], scratch: &mut CpuScratch<T>) -> Result<()> {
         if let Samples::Edges(samples) = &mut scratch.samples {
-            samples.set_of(problem.lists().edges, problem.nodes(), negatives);
+            samples.set(problem.lists().edges, problem.nodes(), negatives);
         }
         Ok(())
     }

@@ -35,51 +35,28 @@ pub(super) enum Samples {
     Margins(ContrastSamples),
 }
 
-/// Capacity of the samples of one step.
-#[derive(Debug, Clone, Copy, Default)]
-enum SampleSize {
-    #[default]
-    None,
-    Edges([usize; 2]),
-    Margins([usize; 2]),
-}
-
-impl SampleSize {
-    /// Returns a capacity that also fits `capacity` samples of `sampler`.
-    fn grown(self, sampler: &Sampler, capacity: [usize; 2]) -> Self {
-        let old = match self {
-            Self::None => [0, 0],
-            Self::Edges(old) | Self::Margins(old) => old,
-        };
-        let larger = [0, 1].map(|k| old[k].max(capacity[k]));
-        match sampler {
-            Sampler::None => self,
-            Sampler::Edges(..) => Self::Edges(larger),
-            Sampler::Margins(_) => Self::Margins(larger),
-        }
-    }
-}
-
 impl<T: Primitives> CpuScratch<T> {
     /// Allocates memory for the largest of the examples.
     pub(super) fn new(problems: &[CpuProblem<T>], layers: &[LayerWidth], training: bool, arena: &mut Arena) -> Self {
-        let (mut nodes, mut parts, mut copies, mut samples) = (0, 0, [0, 0], SampleSize::None);
+        let (mut nodes, mut parts, mut copies, mut slots) = (0, 0, [0, 0], [0, 0]);
+        let mut sampler = &Sampler::None;
         for problem in problems.iter().filter(|_| training) {
             nodes = nodes.max(problem.nodes());
             parts = parts.max(problem.edges.len()).max(problem.input.rows.len());
             if !problem.example.train.is_empty() {
                 copies = [0, 1].map(|k| copies[k].max(problem.input.copies(k == 0)));
-                samples = samples.grown(&problem.supervision, problem.supervision.capacity(problem.graph()));
+                // All examples with training nodes have the same loss.
+                sampler = &problem.supervision;
+                let capacity = sampler.capacity(problem.graph());
+                slots = [0, 1].map(|k| slots[k].max(capacity[k]));
             }
         }
         let widest = |f: &dyn Fn(&LayerWidth) -> usize| layers.iter().map(f).max().unwrap_or(0);
         let copies = layers.iter().enumerate().map(|(k, l)| copies[k.min(1)] * l.weight).max().unwrap_or(0);
-        let samples = match samples {
-            SampleSize::None => Samples::None,
-            SampleSize::Edges([edges, negatives]) => {
-                Samples::Edges(EdgeSamples::with_capacity(nodes, edges, negatives, arena))
-            }
-            SampleSize::Margins(slots) => Samples::Margins(ContrastSamples::with_capacity(nodes, slots, arena)),
+        let samples = match sampler {
+            Sampler::None => Samples::None,
+            Sampler::Edges(..) => Samples::Edges(EdgeSamples::with_capacity(nodes, slots[0], slots[1], arena)),
+            Sampler::Margins(_) => Samples::Margins(ContrastSamples::with_capacity(nodes, slots, arena)),
         };
         Self {
             active: arena.list(nodes),

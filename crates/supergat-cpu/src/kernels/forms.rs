@@ -1,6 +1,5 @@
-//! The four forms of attention of the paper: the unnormalised attention `e` and the edge logit as functions of two raw
-//! scores, and their gradients. See [`Form`](supergat_core::Form) for the formulas. GATv2 is no function of raw scores and has kernels of its
-//! own (`attention/v2`).
+//! Forms of attention: the unnormalised attention `e` and the edge logit as functions of two raw scores, and their
+//! gradients. See [`Form`](supergat_core::Form) for the formulas.
 
 use super::simd::Lanes;
 use supergat_core::Real as _;
@@ -8,7 +7,10 @@ use supergat_core::Real as _;
 /// Formulas of a form, over vectors of heads. `go` is the additive score, `dp` the dot product, `scale` is 1
 /// / sqrt(F).
 pub trait FormKernel: Copy + Send + Sync {
-    /// Whether the form depends on `go`.
+    /// Whether `go` is the score of GATv2, which applies LeakyReLU itself, in place of the additive score. Its gradient
+    /// has kernels of its own (`attention/v2`).
+    const V2: bool = false;
+    /// Whether the form depends on the additive score.
     const GO: bool;
     /// Whether the form depends on `dp`.
     const DP: bool;
@@ -36,6 +38,9 @@ pub struct Sd;
 /// Formulas of [`Form::Mx`](supergat_core::Form::Mx).
 #[derive(Debug, Clone, Copy)]
 pub struct Mx;
+/// Formulas of [`Form::V2`](supergat_core::Form::V2).
+#[derive(Debug, Clone, Copy)]
+pub struct V2;
 
 impl FormKernel for Go {
     const GO: bool = true;
@@ -128,7 +133,30 @@ impl FormKernel for Mx {
     }
 }
 
-/// Runs `$body` with the type `$F` bound to the formulas of a [`Form`](supergat_core::Form). Panics for [`Form::V2`](supergat_core::Form::V2), which has none.
+impl FormKernel for V2 {
+    const V2: bool = true;
+    const GO: bool = false;
+    const DP: bool = false;
+    const SYMMETRIC_LOGIT: bool = false;
+    #[inline(always)]
+    fn score<X: Lanes>(go: X, _: X, _: X) -> X {
+        go
+    }
+    #[inline(always)]
+    fn logit<X: Lanes>(go: X, _: X, _: X) -> X {
+        go
+    }
+    #[inline(always)]
+    fn score_backward<X: Lanes>(d: X, _: X, _: X, _: X) -> (X, X) {
+        (d, X::zero())
+    }
+    #[inline(always)]
+    fn logit_backward<X: Lanes>(d: X, _: X) -> (X, X) {
+        (d, X::zero())
+    }
+}
+
+/// Runs `$body` with the type `$F` bound to the formulas of a [`Form`](supergat_core::Form).
 macro_rules! with_form {
     ($form:expr, $F:ident => $body:expr) => {
         match $form {
@@ -148,7 +176,10 @@ macro_rules! with_form {
                 type $F = $crate::kernels::forms::Mx;
                 $body
             }
-            supergat_core::Form::V2 => unreachable!("GATv2 has its own primitives"),
+            supergat_core::Form::V2 => {
+                type $F = $crate::kernels::forms::V2;
+                $body
+            }
         }
     };
 }
@@ -180,5 +211,6 @@ mod tests {
         check::<Dp>();
         check::<Sd>();
         check::<Mx>();
+        check::<V2>();
     }
 }

@@ -210,7 +210,6 @@ pub fn margin_backward<T: SimdReal>(
     scores: NodeScores<'_, T>,
     margin: Margin<'_>,
     outgoing: OutgoingEdges<'_>,
-    vectors_of_scores: [&[T]; 2],
     to: ScoreGradient<'_, T>,
 ) {
     let stride = input.layout.stride();
@@ -227,7 +226,7 @@ pub fn margin_backward<T: SimdReal>(
             sources: vectors(scores.sources),
             margin,
             outgoing,
-            a: vectors_of_scores.map(vectors),
+            a: vectors(input.vectors).split_at(stride / LANES).into(),
             nodes,
             d_z: vectors_mut(d_z.data),
             d_vectors: vectors_mut(d_vectors.data),
@@ -346,7 +345,6 @@ impl<T: SimdReal> Kernel for Backward<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat_core::contrast::compare_classes;
     use supergat_core::random::Purpose;
 
     const OFFSETS: [u64; 5] = [0, 3, 4, 8, 8];
@@ -395,17 +393,5 @@ mod tests {
         assert_eq!(counts[1], 0);
         // 6000 draws from three nodes: five standard deviations are 183.
         assert!([0, 2, 3].iter().all(|&k| (counts[k] - 2000i32).abs() < 183), "{counts:?}");
-    }
-
-    #[test]
-    fn compares_only_known_classes() {
-        let (alike, offsets, unlike) = compare_classes(incoming(), 0, &[5, 6, 5, 9], 9);
-        // Edges 0 (0 -> 0), 3 (1 -> 1), 4 (0 -> 2) and 6 (2 -> 2).
-        assert_eq!(alike, [0b0101_1001]);
-        assert_eq!((offsets, unlike), (vec![0, 1, 1, 2, 2], vec![1, 1]));
-        // The lists of nodes 1 and 2 only.
-        let (lists, nodes) = ([0, 1, 5], &NODES[3..]);
-        let (alike, offsets, unlike) = compare_classes(Neighbours::new(&lists, nodes), 1, &[5, 6, 5, 9], 9);
-        assert_eq!((alike, offsets, unlike), (vec![0b1011], vec![0, 0, 1], vec![1]));
     }
 }

@@ -25,9 +25,7 @@ mod top_k;
 
 pub use adam::{Adam, AdamGradient, adam_backward};
 pub use aggregate::{Aggregation, Slice};
-pub use attention::{
-    Attention, AttentionV2, EdgeLoss, EdgeTerms, Gradient, GradientV2, OtherGradients, Others, score_sums, vector_sums,
-};
+pub use attention::{Attention, EdgeLoss, EdgeTerms, Gradient, OtherGradients, Others, score_sums, vector_sums};
 pub use block::{ColumnNorm, Finish, NORM_EPSILON, NormGradient, RowNorm, Shortcut, block_sums};
 pub use dense::{Dense, transpose};
 pub use dropout::{DropoutMask, Mask};

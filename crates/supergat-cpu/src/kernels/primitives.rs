@@ -6,7 +6,7 @@
 
 use super::adam::{self, Adam};
 use super::aggregate::{self, Aggregation, Slice};
-use super::attention::{self, Attention, AttentionV2, Gradient, GradientV2};
+use super::attention::{self, Attention, Gradient};
 use super::block::{self, ColumnNorm, Finish, NormGradient, Shortcut};
 use super::dense::{self, Dense};
 use super::dropout::Mask;
@@ -107,7 +107,7 @@ kernels! {
     attention::attention_end(parts: &Parts, layout: HeadLayout, state: &mut [Self], out: &mut [Self]);
     /// Completes the gradients of attention by blocks of edges.
     attention::attention_backward_end(
-        parts: &Parts, layout: HeadLayout, z: &[Self], vectors: [&[Self]; 2], d_scores: &[Self], d_z: &mut [Self],
+        parts: &Parts, layout: HeadLayout, z: &[Self], a: &[Self], d_scores: &[Self], d_z: &mut [Self],
         d_vectors: &mut [Self],
     );
     /// Chooses the edges with the k largest scores of each node and head.
@@ -115,7 +115,7 @@ kernels! {
     /// Adds the gradient of a margin loss.
     margin::margin_backward(
         parts: &Parts, input: Attention<'_, Self>, scores: NodeScores<'_, Self>, margin: Margin<'_>,
-        outgoing: OutgoingEdges<'_>, vectors: [&[Self]; 2], to: ScoreGradient<'_, Self>,
+        outgoing: OutgoingEdges<'_>, to: ScoreGradient<'_, Self>,
     );
     /// Computes the coefficient and the logit of every edge.
     attention::edge_values(
@@ -123,21 +123,6 @@ kernels! {
     );
     /// Computes the mean edge logits of pairs of nodes.
     attention::pair_logits(input: Attention<'_, Self>, state: &[Self], pairs: &[[u32; 2]], out: &mut [Self]);
-    /// Computes GATv2 attention: softmax of the scores, dropout, weighted sum.
-    attention::attention_v2_forward(
-        parts: &Parts, input: AttentionV2<'_, Self>, state: &mut [Self], out: &mut [Self], feature_sums: &mut [Self],
-    );
-    /// Computes the gradients of GATv2 attention and of the edge loss.
-    attention::attention_v2_backward(
-        parts: &Parts, input: AttentionV2<'_, Self>, gradient: GradientV2<'_, Self>, d_z: &mut [Self],
-        d_vectors: &mut [Self], losses: &mut [f64],
-    );
-    /// Computes the coefficient and the logit of every edge in GATv2 attention.
-    attention::v2_edge_values(
-        input: AttentionV2<'_, Self>, state: &[Self], coefficients: &mut [Self], logits: &mut [Self],
-    );
-    /// Computes the mean edge logits of pairs of nodes in GATv2 attention.
-    attention::v2_pair_logits(input: AttentionV2<'_, Self>, pairs: &[[u32; 2]], out: &mut [Self]);
     /// Computes sums over neighbours with fixed weights.
     aggregate::aggregate(
         parts: &Parts, aggregation: Aggregation<'_, Self>, width: usize, z: &[Self], z_stride: usize, root: Option<Slice>,

@@ -104,6 +104,7 @@ mod tests {
             slope: 0.2,
             z: &[],
             source_score: &source_score,
+            vectors: &[],
             others: Others { z: &[], source_score: &source_score },
             incoming: Neighbours::new(&offsets, &nodes),
             keep: None,

@@ -61,21 +61,6 @@ impl LabelMemory {
         })
     }
 
-    /// Returns the number of classes.
-    pub fn classes(&self) -> usize {
-        self.classes
-    }
-
-    /// Returns the number of training nodes.
-    pub fn training_nodes(&self) -> usize {
-        self.train
-    }
-
-    /// Returns the place of each node among the training nodes.
-    pub fn places(&self) -> &CudaSlice<u32> {
-        &self.places
-    }
-
     /// Returns the addresses of single and of multiple labels; one of them is zero.
     pub fn addresses(&self) -> [u64; 2] {
         [self.single.as_ref().map_or(0, address), self.multi.as_ref().map_or(0, address)]

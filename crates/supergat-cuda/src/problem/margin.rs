@@ -3,9 +3,9 @@
 use super::lists::Lists;
 use crate::launch::Cuda;
 use cudarc::driver::CudaSlice;
-use supergat_core::contrast::compare_classes;
+use supergat_core::contrast::ClassEdges;
 use supergat_core::graph::Adjacency;
-use supergat_core::{Contrast, Error, Example, Labels, Result};
+use supergat_core::{Contrast, Example, Result};
 
 /// Constraints on one example.
 #[derive(Debug)]
@@ -35,35 +35,19 @@ impl MarginPlan {
         let incoming = graph.incoming();
         let (nodes, per_edge) = (graph.nodes(), contrast.negatives_per_edge);
         let outside = |i: usize| nodes - incoming.range(i).len();
-        let (triples, classes) = match (&contrast.boundary, &example.labels) {
-            (None, _) => (count(incoming, None, outside) * per_edge, None),
-            (Some(_), Labels::Single { of, .. }) => {
-                let mut class = vec![Labels::UNKNOWN; nodes];
-                example.train.iter().for_each(|&node| class[node as usize] = of[node as usize]);
-                let (alike, offsets, neighbours) = compare_classes(incoming.lists(), 0, &class, Labels::UNKNOWN);
-                let unlike = Adjacency { offsets, neighbours };
-                let offsets: Vec<u32> = unlike.offsets.iter().map(|&offset| offset as u32).collect();
+        let classes = contrast.training_classes(&example.labels, &example.train)?;
+        let (triples, classes) = match classes.map(|class| ClassEdges::new(incoming.lists(), 0, &class)) {
+            None => (count(incoming, None, outside) * per_edge, None),
+            Some(ClassEdges { alike, unlike }) => {
                 let classes = Classes {
                     alike: cuda.uploaded(&alike)?,
                     triples: count(incoming, Some(&alike), |i| unlike.range(i).len()) * per_edge,
-                    unlike: Lists { offsets: cuda.uploaded(&offsets)?, nodes: cuda.uploaded(&unlike.neighbours)? },
+                    unlike: Lists::new(cuda, &unlike)?,
                 };
                 (count(incoming, Some(&alike), outside) * per_edge, Some(classes))
             }
-            (Some(_), Labels::Multi { .. }) => {
-                return Err(Error::Hyperparameter {
-                    name: "lambda_b",
-                    value: "given".into(),
-                    reason: "classes have a boundary only where every node has one class; use the model cgat".into(),
-                });
-            }
         };
         Ok(Self { contrast, triples, classes })
-    }
-
-    /// Returns the number of edges per node that each head attends to in training.
-    pub(crate) fn top_k(&self) -> usize {
-        self.contrast.top_k
     }
 }
 

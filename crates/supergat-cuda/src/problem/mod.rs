@@ -15,14 +15,11 @@ pub(crate) use lists::Lists;
 
 use crate::error::device_error;
 use crate::launch::Cuda;
-use crate::record::Record;
-use crate::scratch::{AttentionScratch, Scratch};
 use cudarc::driver::CudaSlice;
 use factors::Factors;
 use sparse::SparseFeatures;
 use std::sync::Mutex;
-use supergat_core::device::{AttentionLoss, LayerWidth, Lists as HostLists, NoLoops, Problems, Readings};
-use supergat_core::memory::Arena;
+use supergat_core::device::{AttentionLoss, Lists as HostLists, NoLoops};
 use supergat_core::{Architecture, Example, Features, HeadLayout, Result};
 
 /// An example in the memory of the GPU.
@@ -65,6 +62,16 @@ pub(crate) enum FeatureMemory {
     Sparse(Box<SparseFeatures>),
 }
 
+impl FeatureMemory {
+    /// Returns the rows of sums of segments in products with the transposed features.
+    pub(crate) fn segment_rows(&self) -> usize {
+        match self {
+            Self::Sparse(features) => features.by_column.as_ref().map_or(0, |by_column| by_column.segments.rows),
+            Self::Dense { .. } => 0,
+        }
+    }
+}
+
 /// Dense input of a layer after dropout.
 #[derive(Debug)]
 pub(crate) struct Dropped {
@@ -72,43 +79,6 @@ pub(crate) struct Dropped {
     pub rows: CudaSlice<f32>,
     /// Addresses of the input and of the mask that the rows were made of.
     pub made_of: Mutex<Option<[u64; 2]>>,
-}
-
-impl Problems for Cuda {
-    type Example = Example<f32>;
-    type Problem = Problem;
-    type Scratch = Scratch;
-    type Record = Record;
-
-    fn place(&self, example: &Example<f32>, architecture: &Architecture, loss: AttentionLoss) -> Result<Problem> {
-        Problem::new(self, example, architecture, loss)
-    }
-
-    fn scratch(
-        &self,
-        problems: &[Problem],
-        layers: &[LayerWidth],
-        training: bool,
-        arena: &mut Arena,
-    ) -> Result<Scratch> {
-        let partial = crate::output::partial_len(self, layers).max(crate::sparse::partial_len(problems, layers));
-        let partial = if training { partial } else { 0 };
-        Ok(Scratch {
-            attention: AttentionScratch::new(self, problems, layers, training, arena)?,
-            partial: self.zeros_in(partial, arena)?,
-            losses: self.zeros_in(labels::BLOCKS, arena)?,
-            tickets: self
-                .zeros_in(layers.iter().map(|l| crate::output::tickets(l.stride)).max().unwrap_or(1), arena)?,
-        })
-    }
-
-    fn record(&self, examples: usize) -> Result<Record> {
-        Record::new(self, examples)
-    }
-
-    fn read(&self, record: &Record, to: &mut Readings) -> Result<()> {
-        record.read(self, to)
-    }
 }
 
 impl Problem {

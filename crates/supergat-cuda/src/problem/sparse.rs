@@ -105,13 +105,6 @@ impl SparseFeatures {
     }
 }
 
-impl SparseFeatures {
-    /// Returns the number of columns.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-}
-
 impl ByColumn {
     fn new(cuda: &Cuda, matrix: &SparseMatrix<f32>) -> Result<Self> {
         let mut offsets = vec![0u64; matrix.columns() + 1];

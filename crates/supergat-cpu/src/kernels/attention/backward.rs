@@ -2,6 +2,7 @@
 
 use super::edge::{Formulas, Gathered, Visit};
 use super::input::{Attention, Gradient, score_sums, steps_ahead, vector_sums};
+use super::v2;
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::loss::SoftplusSum;
 use crate::kernels::parts::{Parts, PerPart, Rows};
@@ -15,8 +16,8 @@ use supergat_core::graph::Neighbours;
 use supergat_core::heads::{LANES, MAX_GROUPS};
 use supergat_core::memory::prefetch;
 
-/// Writes the gradient of `z` to `d_z`. Writes per part the gradients of `a_target`, `a_source` and `u` to
-/// `d_vectors`, and the unweighted sum of the terms of the edge loss to `losses`.
+/// Writes the gradient of `z` to `d_z`. Writes per part the gradients of the vectors and of `u` to `d_vectors`, which has
+/// the length of [`vector_sums`], and the unweighted sum of the terms of the edge loss to `losses`.
 ///
 /// With lists of blocks, it adds to `d_z`, to `losses`, per part to the gradients of `u` in `d_vectors`, and to the
 /// gradients of the scores in `d_scores` ([`score_sums`] numbers per node), which are otherwise not used, one block
@@ -33,7 +34,7 @@ pub fn attention_backward<T: SimdReal>(
     let (layout, continues) = (*layout, !d_scores.is_empty());
     let edge_features = edges.map_or(0, |terms| terms.width);
     let outputs = (
-        Rows { data: d_z, width: layout.stride() },
+        Rows { data: d_z, width: form.projections() * layout.stride() },
         Rows { data: d_scores, width: if continues { score_sums(layout) } else { 0 } },
         PerPart {
             data: d_vectors,
@@ -46,19 +47,25 @@ pub fn attention_backward<T: SimdReal>(
         let d_scores = vectors_mut(d_scores.data);
         with_form!(*form, F => {
             for &(input, gradient) in blocks {
-                let (nodes, form) = (nodes.clone(), PhantomData::<F>);
+                let nodes = nodes.clone();
                 let (d_z, d_scores, d_vectors) = (&mut *d_z, &mut *d_scores, &mut *d_vectors);
                 macro_rules! run {
                     ($groups:expr, $edges:expr) => {
-                        dispatch(Backward::<T, F, $groups, $edges> {
-                            input,
-                            gradient,
-                            nodes,
-                            d_z,
-                            d_scores,
-                            d_vectors,
-                            form,
-                        })
+                        // A constant condition, so that only one of the kernels is compiled.
+                        if const { F::V2 } {
+                            dispatch(v2::Backward::<T, $groups, $edges> { input, gradient, nodes, d_z, d_vectors })
+                        } else {
+                            let form = PhantomData::<F>;
+                            dispatch(Backward::<T, F, $groups, $edges> {
+                                input,
+                                gradient,
+                                nodes,
+                                d_z,
+                                d_scores,
+                                d_vectors,
+                                form,
+                            })
+                        }
                     };
                 }
                 let sum = match (input.edges, layout.groups) {
@@ -79,7 +86,7 @@ pub fn attention_backward_end<T: SimdReal>(
     parts: &Parts,
     layout: HeadLayout,
     z: &[T],
-    [a_target, a_source]: [&[T]; 2],
+    a: &[T],
     d_scores: &[T],
     d_z: &mut [T],
     d_vectors: &mut [T],
@@ -122,7 +129,7 @@ pub fn attention_backward_end<T: SimdReal>(
             layout,
             nodes,
             z: vectors(z),
-            vectors: [vectors(a_target), vectors(a_source)],
+            vectors: <[&[T]; 2]>::from(a.split_at(layout.stride())).map(vectors),
             d_scores: vectors(d_scores),
             d_z: vectors_mut(d_z.data),
             d_vectors: vectors_mut(d_vectors.data),
@@ -182,7 +189,7 @@ impl<T: SimdReal, F: FormKernel, const G: usize, const E: bool> Backward<'_, T, 
         let Self { input, gradient, nodes, d_z, d_scores, d_vectors, .. } = self;
         let formulas = Formulas::<T, F, I, G, E>::new(input, &gradient);
         let (row, groups) = (formulas.row(), formulas.groups());
-        let vector = [vectors(gradient.vectors[0]), vectors(gradient.vectors[1])];
+        let vector: [_; 2] = if F::GO { vectors(input.vectors).split_at(row).into() } else { [&[][..]; 2] };
         let loss = &gradient.edge_loss;
         let (incoming, outgoing) = (input.incoming, gradient.outgoing);
         let none = Neighbours::default();

@@ -5,7 +5,9 @@ use super::input::{
 };
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::parts::{Parts, Rows};
-use crate::kernels::simd::{Isa, Kernel, Lanes, SimdReal, V, dispatch, dot, in_blocks, vectors, vectors_mut};
+use crate::kernels::simd::{
+    Isa, Kernel, Lanes, SimdReal, V, dispatch, dot, dot_leaky, in_blocks, vectors, vectors_mut,
+};
 use std::marker::PhantomData;
 use std::ops::Range;
 use supergat_core::HeadLayout;
@@ -90,9 +92,9 @@ pub fn attention_forward<T: SimdReal>(
         Rows { data: feature_sums, width: per_node },
     );
     parts.for_each(outputs, |nodes, (state, out, feature_sums)| {
+        let (state, out, feature_sums) =
+            (vectors_mut(state.data), vectors_mut(out.data), vectors_mut(feature_sums.data));
         with_form!(*form, F => {
-            let (state, out, feature_sums) =
-                (vectors_mut(state.data), vectors_mut(out.data), vectors_mut(feature_sums.data));
             for &input in blocks {
                 let (nodes, form) = (nodes.clone(), PhantomData::<F>);
                 let (state, out, feature_sums) = (&mut *state, &mut *out, &mut *feature_sums);
@@ -117,9 +119,9 @@ struct Forward<'a, T, F, const E: bool> {
 
 /// Edges of a node processed at once. A node with more edges is processed in blocks, and its sums are
 /// rescaled when a larger score appears.
-pub(super) const BLOCK: usize = 256;
+const BLOCK: usize = 256;
 /// Largest number of edges between prefetching a neighbour's row and using it.
-pub(super) const AHEAD: usize = 8;
+const AHEAD: usize = 8;
 
 impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> {
     type Number = T;
@@ -131,7 +133,9 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
         let terms = if E { edges } else { None };
         let (groups, width) = (layout.groups, layout.vectors);
         let row = groups * width;
-        let z = vectors(self.input.z);
+        // A row of GATv2 in `z` has two halves: of the node as source, and as target.
+        let (stride, own_half) = if F::V2 { (2 * row, row) } else { (row, 0) };
+        let (z, a) = (vectors(self.input.z), vectors(self.input.vectors));
         let (others, source_score) = (vectors(self.input.others.z), vectors(self.input.others.source_score));
         let scale = V::<T, I>::splat(score_scale(layout));
         let slope = V::<T, I>::splat(slope);
@@ -151,7 +155,7 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
             }
             for g in 0..groups {
                 let at = g * width;
-                let own = &z[i * row + at..][..width];
+                let own = &z[i * stride + own_half + at..][..width];
                 let own_score = V::<T, I>::load(&state[SCORE * groups + g]);
                 let out = &mut out[at..at + width];
                 let (mut largest, mut sum) = (V::<T, I>::splat(T::NEG_INFINITY), V::<T, I>::zero());
@@ -169,7 +173,7 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
                     for (k, (&j, weight)) in sources.iter().zip(&mut weight).enumerate() {
                         if let Some(&ahead) = incoming.nodes.get(start + k + steps) {
                             let ahead = ahead as usize;
-                            prefetch(&others[ahead * row + at..][..width]);
+                            prefetch(&others[ahead * stride + at..][..width]);
                             if F::GO {
                                 prefetch(&source_score[ahead * groups + g..][..1]);
                             }
@@ -177,18 +181,25 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
                         let j = j as usize;
                         let (mut go, mut dp) = (V::<T, I>::zero(), V::<T, I>::zero());
                         if F::DP {
-                            dp = dot::<T, I>(own, &others[j * row + at..][..width]).fold(layout.lane_heads);
+                            dp = dot::<T, I>(own, &others[j * stride + at..][..width]).fold(layout.lane_heads);
                         }
                         if F::GO {
                             go = own_score.add(V::<T, I>::load(&source_score[j * groups + g]));
                         }
-                        let score = match terms {
-                            None => leaky(F::score(go, dp, scale), slope),
-                            Some(terms) => {
-                                let score = F::score(go, dp, scale).add(terms.score::<I>(first_edge + k, g, groups));
-                                leaky(score, slope).add(terms.log_weight::<I>(first_edge + k))
-                            }
-                        };
+                        if F::V2 {
+                            let (a, other) = (&a[at..at + width], &others[j * stride + at..][..width]);
+                            go = dot_leaky::<T, I>(a, own, other, slope).fold(layout.lane_heads);
+                        }
+                        let mut score = F::score(go, dp, scale);
+                        if let Some(terms) = terms {
+                            score = score.add(terms.score::<I>(first_edge + k, g, groups));
+                        }
+                        if !F::V2 {
+                            score = leaky(score, slope);
+                        }
+                        if let Some(terms) = terms {
+                            score = score.add(terms.log_weight::<I>(first_edge + k));
+                        }
                         largest = score.max(largest);
                         *weight = score.array();
                     }
@@ -206,7 +217,7 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
                         sum = sum.add(p);
                         *weight = p.mul(kept::<T, I>(keep, e * groups + g)).array();
                     }
-                    add_neighbours::<T, I>(out, sources, &weight, others, row, at);
+                    add_neighbours::<T, I>(out, sources, &weight, others, stride, at);
                     if let (Some(terms), true) = (terms, features > 0) {
                         for (e, weight) in (first_edge..first_edge + sources.len()).zip(&weight) {
                             let of_edge = terms.features_of(e);
@@ -229,7 +240,7 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
 
 /// Divides a row by the sum of its weights. Returns the inverse of the sum.
 #[inline(always)]
-pub(super) fn divide<T: SimdReal, I: Isa>(out: &mut [[T; LANES]], sum: V<T, I>) -> V<T, I> {
+fn divide<T: SimdReal, I: Isa>(out: &mut [[T; LANES]], sum: V<T, I>) -> V<T, I> {
     let inverse = V::<T, I>::splat(T::ONE).div(sum);
     for o in out.iter_mut() {
         *o = V::<T, I>::load(o).mul(inverse).array();
@@ -289,7 +300,7 @@ pub fn attention_end<T: SimdReal>(parts: &Parts, layout: HeadLayout, state: &mut
 
 /// Computes `out += sum_k weight[k] * z[nodes[k]]`, up to eight vectors at a time in registers.
 #[inline(always)]
-pub(super) fn add_neighbours<T: SimdReal, I: Isa>(
+fn add_neighbours<T: SimdReal, I: Isa>(
     out: &mut [[T; LANES]],
     nodes: &[u32],
     weight: &[[T; LANES]],

@@ -3,12 +3,15 @@
 
 use crate::kernels::dropout::Mask;
 use crate::kernels::simd::{Isa, Lanes, SimdReal, V, vectors};
+use supergat_core::device::{self, Host};
 use supergat_core::graph::Neighbours;
 use supergat_core::heads::LANES;
 use supergat_core::memory::prefetch;
 use supergat_core::{Form, HeadLayout};
 
 /// Inputs of attention.
+///
+/// A row of GATv2 in `z` is that of a node as source, followed by that of the node as target.
 #[derive(Debug, Clone, Copy)]
 pub struct Attention<'a, T> {
     /// Form of the scores.
@@ -21,7 +24,9 @@ pub struct Attention<'a, T> {
     pub z: &'a [T],
     /// `a_source . z_j` of each node, a row of per-head values; only read by GO and MX.
     pub source_score: &'a [T],
-    /// Rows of the neighbours that lists of nodes refer to.
+    /// The vectors `a`, as rows in the layout of the heads: `a_target` and `a_source` of GO and MX, one vector of GATv2.
+    pub vectors: &'a [T],
+    /// Rows of the neighbours that lists of nodes refer to; not read by the gradient of GATv2.
     pub others: Others<'a, T>,
     /// Incoming edges. With lists of a block, passes continue the sums of earlier blocks.
     pub incoming: Neighbours<'a>,
@@ -31,6 +36,34 @@ pub struct Attention<'a, T> {
     pub chosen: Option<&'a [u8]>,
     /// Weights and features of the edges.
     pub edges: Option<EdgeTerms<'a, T>>,
+}
+
+impl<'a, T: SimdReal> Attention<'a, T> {
+    /// Collects the inputs on `nodes` nodes, whose neighbours are among them.
+    pub fn new<D: Host<Element = T>>(
+        attention: device::Attention<'a, D>,
+        nodes: usize,
+        incoming: Neighbours<'a>,
+        edges: Option<EdgeTerms<'a, T>>,
+    ) -> Self {
+        let device::Attention { form, layout, .. } = attention;
+        let z = &attention.z[..nodes * form.projections() * layout.stride()];
+        let scores = if form.has_vector() { nodes * layout.head_stride() } else { 0 };
+        let source_score = &attention.source_score[..scores];
+        Self {
+            form,
+            layout,
+            slope: T::from_f64(attention.slope),
+            z,
+            source_score,
+            vectors: attention.vectors.map_or(&[], |vectors| vectors),
+            others: Others { z, source_score },
+            incoming,
+            keep: attention.keep.map(Mask::of),
+            chosen: attention.chosen.map(Vec::as_slice),
+            edges,
+        }
+    }
 }
 
 /// Weights and features of edges. An edge with weight w and features f has the score `form(z_i, z_j) + u_h . f`, and
@@ -138,10 +171,8 @@ pub struct Gradient<'a, T> {
     pub out: &'a [T],
     /// Whether a node's row of `out` is not all zero.
     pub active: &'a [bool],
-    /// Scores of the neighbours.
+    /// Rows of the neighbours; not read by GATv2.
     pub others: OtherGradients<'a, T>,
-    /// `a_target` and `a_source` as rows in the layout of `z`; only read by GO and MX.
-    pub vectors: [&'a [T]; 2],
     /// Outgoing edges.
     pub outgoing: Neighbours<'a>,
     /// Place of each outgoing edge among the incoming edges of its target. For a block, the position of each
@@ -157,7 +188,7 @@ pub struct Gradient<'a, T> {
 }
 
 /// Returns how many numbers `attention_backward` needs per part for sums over nodes: the gradients of two
-/// vectors, and of the vectors of `edge_features` features.
+/// vectors (in GATv2 of one, and a row of no meaning), and of the vectors of `edge_features` features.
 pub fn vector_sums(layout: HeadLayout, edge_features: usize) -> usize {
     2 * layout.stride() + edge_features * layout.head_stride()
 }

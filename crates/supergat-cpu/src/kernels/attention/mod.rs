@@ -20,4 +20,3 @@ pub use input::{Attention, EdgeLoss, EdgeTerms, Gradient, OtherGradients, Others
 pub(super) use input::{SCORE, SHARED, leaky};
 pub use messages::{messages_backward, messages_end, messages_forward};
 pub use report::{edge_values, pair_logits};
-pub use v2::{AttentionV2, GradientV2, attention_v2_backward, attention_v2_forward, v2_edge_values, v2_pair_logits};

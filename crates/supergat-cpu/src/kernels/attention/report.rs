@@ -2,7 +2,7 @@
 
 use super::input::{Attention, INVERSE, LARGEST, SCORE, leaky, score_scale};
 use crate::kernels::forms::{FormKernel, with_form};
-use crate::kernels::simd::{Lanes, Plain, Portable, SimdReal, dot, vectors};
+use crate::kernels::simd::{Lanes, Plain, Portable, SimdReal, V, dot, dot_leaky, vectors};
 use supergat_core::device::STATE;
 use supergat_core::heads::LANES;
 
@@ -33,8 +33,10 @@ fn edge_values_of<T: SimdReal, F: FormKernel>(
                     score = score.add(Plain::load(&term));
                     log_weight = Plain::load(&terms.log_weight::<Portable>(e).array());
                 }
-                let score = leaky(score, Plain::splat(input.slope)).add(log_weight);
-                let alpha = score.sub(per_head(i, LARGEST, g)).exp().mul(per_head(i, INVERSE, g));
+                if !F::V2 {
+                    score = leaky(score, Plain::splat(input.slope));
+                }
+                let alpha = score.add(log_weight).sub(per_head(i, LARGEST, g)).exp().mul(per_head(i, INVERSE, g));
                 let (alpha, logit) = (alpha.array(), F::logit(go, dp, scale).array());
                 for lane in 0..(layout.heads - g * LANES).min(LANES) {
                     coefficients[e * layout.heads + g * LANES + lane] = alpha[lane];
@@ -86,6 +88,14 @@ fn raw<T: SimdReal, F: FormKernel>(
     if F::GO {
         let source = Plain::load(&vectors(input.others.source_score)[j * layout.groups + g]);
         go = per_head(state, layout.groups, i, SCORE, g).add(source);
+    }
+    if F::V2 {
+        let (at, row) = (g * layout.vectors, layout.groups * layout.vectors);
+        let part = |start: usize, rows| &vectors(rows)[start + at..][..layout.vectors];
+        let (target, source) = (part((2 * i + 1) * row, input.z), part(2 * j * row, input.z));
+        let score =
+            dot_leaky::<T, Portable>(part(0, input.vectors), target, source, V::<T, Portable>::splat(input.slope));
+        go = Plain::load(&score.fold(layout.lane_heads).array());
     }
     (go, dp, Plain::splat(score_scale(layout)))
 }

@@ -1,59 +1,24 @@
 //! Backward pass of GATv2 attention and of the edge loss, one node at a time.
 
 use super::edge::{Formulas, Gathered};
-use super::{AttentionV2, GradientV2};
 use crate::kernels::attention::backward::AHEAD;
 use crate::kernels::attention::edge::Visit;
-use crate::kernels::attention::input::{steps_ahead, vector_sums};
+use crate::kernels::attention::input::{Attention, Gradient, steps_ahead};
 use crate::kernels::loss::SoftplusSum;
-use crate::kernels::parts::{Parts, PerPart, Rows};
-use crate::kernels::simd::{Isa, Kernel, Lanes, SimdReal, dispatch, vectors_mut};
+use crate::kernels::simd::{Isa, Kernel, Lanes, SimdReal};
 use std::ops::Range;
 use supergat_core::graph::Neighbours;
 use supergat_core::heads::{LANES, MAX_GROUPS};
 use supergat_core::memory::prefetch;
 
-/// Writes the gradient of `z` to `d_z`, and the unweighted sum of the terms of the edge loss per part to `losses`.
-/// Writes per part to `d_vectors`, which has the length of [`vector_sums`]: the gradient of `a`, a row of no meaning,
-/// and the gradient of `u`.
-pub fn attention_v2_backward<T: SimdReal>(
-    parts: &Parts,
-    input: AttentionV2<'_, T>,
-    gradient: GradientV2<'_, T>,
-    d_z: &mut [T],
-    d_vectors: &mut [T],
-    losses: &mut [f64],
-) {
-    let (layout, edge_features) = (input.layout, input.edges.map_or(0, |terms| terms.width));
-    let outputs = (
-        Rows { data: d_z, width: 2 * layout.stride() },
-        PerPart { data: d_vectors, width: vector_sums(layout, edge_features) },
-        PerPart { data: losses, width: 1 },
-    );
-    parts.for_each(outputs, |nodes, (d_z, d_vectors, loss)| {
-        let (d_z, d_vectors) = (vectors_mut(d_z.data), vectors_mut(d_vectors.data));
-        macro_rules! run {
-            ($groups:expr, $edges:expr) => {
-                dispatch(Backward::<T, $groups, $edges> { input, gradient, nodes, d_z, d_vectors })
-            };
-        }
-        loss.data[0] = match (input.edges, layout.groups) {
-            (None, 1) => run!(1, false),
-            (None, _) => run!(MAX_GROUPS, false),
-            (Some(_), 1) => run!(1, true),
-            (Some(_), _) => run!(MAX_GROUPS, true),
-        };
-    });
-}
-
 /// Backward pass over a range of nodes. `G` is 1 for layouts of one group, else the largest number of groups. `E` tells
 /// whether edges have weights or features.
-struct Backward<'a, T, const G: usize, const E: bool> {
-    input: AttentionV2<'a, T>,
-    gradient: GradientV2<'a, T>,
-    nodes: Range<usize>,
-    d_z: &'a mut [[T; LANES]],
-    d_vectors: &'a mut [[T; LANES]],
+pub(in crate::kernels::attention) struct Backward<'a, T, const G: usize, const E: bool> {
+    pub(in crate::kernels::attention) input: Attention<'a, T>,
+    pub(in crate::kernels::attention) gradient: Gradient<'a, T>,
+    pub(in crate::kernels::attention) nodes: Range<usize>,
+    pub(in crate::kernels::attention) d_z: &'a mut [[T; LANES]],
+    pub(in crate::kernels::attention) d_vectors: &'a mut [[T; LANES]],
 }
 
 impl<T: SimdReal, const G: usize, const E: bool> Kernel for Backward<'_, T, G, E> {

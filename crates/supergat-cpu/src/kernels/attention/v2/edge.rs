@@ -1,8 +1,9 @@
 //! Formulas of the gradient for one edge and for one sampled non-edge.
 
-use super::{AttentionV2, GradientV2};
 use crate::kernels::attention::edge::{Visit, is_positive};
-use crate::kernels::attention::input::{EdgeLoss, EdgeTerms, INVERSE, LARGEST, SHARED, add_features, kept};
+use crate::kernels::attention::input::{
+    Attention, EdgeLoss, EdgeTerms, Gradient, INVERSE, LARGEST, SHARED, add_features, kept,
+};
 use crate::kernels::loss::SoftplusSum;
 use crate::kernels::simd::{Isa, Lanes, SimdReal, V, add_by_sign, add_scaled, dot, dot_leaky, vectors};
 use std::ops::Range;
@@ -42,7 +43,7 @@ pub(super) struct Gathered<'a, T> {
 /// Formulas of one edge. Per-head values are arrays of `G` vectors, one for each group of heads. `E` tells whether edges
 /// have weights or features.
 pub(super) struct Formulas<'a, T: SimdReal, I: Isa, const G: usize, const E: bool> {
-    input: AttentionV2<'a, T>,
+    input: Attention<'a, T>,
     z: &'a [[T; LANES]],
     a: &'a [[T; LANES]],
     gradient: &'a [[T; LANES]],
@@ -59,7 +60,7 @@ pub(super) struct Formulas<'a, T: SimdReal, I: Isa, const G: usize, const E: boo
 
 impl<'a, T: SimdReal, I: Isa, const G: usize, const E: bool> Formulas<'a, T, I, G, E> {
     #[inline(always)]
-    pub(super) fn new(input: AttentionV2<'a, T>, gradient: &GradientV2<'a, T>) -> Self {
+    pub(super) fn new(input: Attention<'a, T>, gradient: &Gradient<'a, T>) -> Self {
         let layout = input.layout;
         let weight = gradient.edge_loss.map_or(0.0, |loss| loss.weight / layout.heads as f64);
         let mean = layout.lane_heads as f64 / LANES as f64 / layout.heads as f64;
