@@ -36,6 +36,7 @@ use supergat_core::checkpoint::{Weights, check_size};
 use supergat_core::device::prelude::*;
 use supergat_core::device::{Draw, Place, Readings};
 use supergat_core::example::ExampleShape;
+use supergat_core::hyperparameters::SettingsGroup;
 use supergat_core::layers::Context;
 use supergat_core::memory::{Arena, Buffer};
 use supergat_core::selection::Selection;
@@ -155,7 +156,7 @@ fn edge_weights<'a, T: Primitives>(context: &Context<'a, Cpu<T>>) -> &'a [T] {
 /// let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 1] };
 /// let example = Example::new(graph, features, labels, [vec![0, 3], vec![1], vec![2]])?;
 /// let architecture = Architecture::new("glcn".parse().unwrap(), &example);
-/// let config = TrainConfig { max_epochs: 5, ..TrainConfig::default() };
+/// let config = TrainConfig::default().with(|c| c.training.max_epochs = 5);
 /// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, config)?;
 /// let options = Options::Glcn(GlcnOptions {
 ///     graph_hidden: 4,
@@ -267,7 +268,7 @@ pub struct TrainedSystem<T> {
 /// let labels = Labels::Single { classes: 2, of: vec![0, 0, 0, 1, 1, 1] };
 /// let example = Example::new(graph, features, labels, [vec![0, 5], vec![1, 4], vec![2, 3]])?;
 /// let architecture = Architecture::new("lds".parse().unwrap(), &example);
-/// let config = TrainConfig { max_epochs: 2, ..TrainConfig::default() };
+/// let config = TrainConfig::default().with(|c| c.training.max_epochs = 2);
 /// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, config)?;
 /// let options = Options::Lds(LdsOptions {
 ///     similar_neighbours: 0,

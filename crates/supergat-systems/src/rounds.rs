@@ -116,8 +116,9 @@ fn train_lds<T: Primitives>(
     if let Some(select) = config.select {
         return refuse("select", select.to_string(), "lds selects by accuracy; choose accuracy, or another model");
     }
-    if config.focal_gamma != 0.0 {
-        return refuse("focal_gamma", config.focal_gamma.to_string(), "lds trains with cross-entropy; set it to 0");
+    let focal_gamma = config.training.focal_gamma;
+    if focal_gamma != 0.0 {
+        return refuse("focal_gamma", focal_gamma.to_string(), "lds trains with cross-entropy; set it to 0");
     }
     let LdsTrained { model, outcome, logits } = LdsTrainer::new(prepared, options, seed)?.run(observe)?;
     let (graph, widths) = (&prepared.examples()[0].graph, model.widths());
@@ -146,14 +147,15 @@ fn predict_lds<T: Primitives>(model: &SystemModel<T>, example: &Example<T>) -> R
         let found = model.weights.iter().find(|saved| saved.name == name && saved.shape == shape);
         found.map(|saved| saved.elements.clone()).ok_or_else(|| refuse("its weights are missing"))
     };
-    let Architecture { input_features, hidden, classes, .. } = model.architecture;
+    let Architecture { input_features, classes, network, .. } = model.architecture;
+    let hidden = network.hidden;
     let weights = [matrix(NAMES[0], [input_features, hidden])?, matrix(NAMES[1], [hidden, classes])?];
     LdsModel::new([hidden, classes], weights, graphs.nodes, &graphs.links)?.logits(&example.features)
 }
 
 /// Returns the bytes of weights and of passes of LDS. Fails for graphs that are too large.
 pub(super) fn lds_bytes<T: Primitives>(prepared: &Prepared<Cpu<T>>, options: LdsOptions) -> Result<[u64; 2]> {
-    let of_example = |example| LdsTrainer::<T>::bytes(example, prepared.architecture().hidden, &options);
+    let of_example = |example| LdsTrainer::<T>::bytes(example, prepared.architecture().network.hidden, &options);
     let passes = prepared.examples().iter().map(of_example).sum::<Result<u64>>()?;
     Ok([prepared.architecture().parameter_bytes::<T>(), passes])
 }

@@ -33,7 +33,7 @@ impl MarginPlan {
         contrast.check()?;
         let graph = &*example.graph;
         let incoming = graph.incoming();
-        let (nodes, per_edge) = (graph.nodes(), contrast.negatives_per_edge);
+        let (nodes, per_edge) = (graph.nodes(), contrast.constraints.negatives_per_edge);
         let outside = |i: usize| nodes - incoming.range(i).len();
         let (triples, classes) = match (&contrast.boundary, &example.labels) {
             (None, _) => (count(incoming, None, outside) * per_edge, None),
@@ -63,7 +63,7 @@ impl MarginPlan {
 
     /// Returns the number of edges per node that each head attends to in training.
     pub(crate) fn top_k(&self) -> usize {
-        self.contrast.top_k
+        self.contrast.constraints.top_k
     }
 }
 

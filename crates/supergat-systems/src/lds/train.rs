@@ -6,12 +6,10 @@ use super::model::{LdsModel, Mean, unpadded};
 use super::sampled::{EdgeProbabilities, SampledGraph, stream};
 use crate::Learned;
 use std::ops::ControlFlow;
-use supergat_core::hyperparameters::LdsOptions;
+use supergat_core::hyperparameters::{LdsOptions, TrainingSettings};
 use supergat_core::memory::Buffer;
 use supergat_core::random::{Purpose, Stream};
-use supergat_core::{
-    Architecture, Epoch, Error, Example, Labels, Outcome, Prepared, Result, Score, StepLoss, TrainConfig,
-};
+use supergat_core::{Epoch, Error, Example, Labels, Outcome, Prepared, Result, Score, StepLoss};
 use supergat_cpu::Cpu;
 use supergat_cpu::kernels::{Adam, Primitives};
 
@@ -43,8 +41,12 @@ pub struct LdsTrained<T> {
 /// let features = Features::dense(12, 1, (0..12).map(|i| if i < 6 { 1.0f32 } else { -1.0 }).collect())?;
 /// let labels = Labels::Single { classes: 2, of: (0..12).map(|i| u32::from(i >= 6)).collect() };
 /// let example = Example::new(graph, features, labels, [vec![0, 11], vec![2, 3, 8, 9], vec![4, 7]])?;
-/// let architecture = Architecture { hidden: 8, dropout: 0.0, ..Architecture::new("lds".parse().unwrap(), &example) };
-/// let config = TrainConfig { lr: 0.05, lambda_2: 0.0, max_epochs: 3, ..TrainConfig::default() };
+/// let architecture = Architecture::new("lds".parse().unwrap(), &example).with(|a| (a.network.hidden, a.network.dropout) = (8, 0.0));
+/// let config = TrainConfig::default().with(|c| {
+/// c.training.lr = 0.05;
+/// c.training.lambda_2 = 0.0;
+/// c.training.max_epochs = 3;
+/// });
 /// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, config)?;
 /// let options = LdsOptions {
 ///     similar_neighbours: 0,
@@ -63,7 +65,7 @@ pub struct LdsTrained<T> {
 #[derive(Debug)]
 pub struct LdsTrainer<'e, T: Primitives> {
     example: &'e Example<T>,
-    training: TrainConfig,
+    training: TrainingSettings,
     options: LdsOptions,
     seed: u64,
     class_of: &'e [u32],
@@ -91,7 +93,7 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
         let [example] = prepared.examples() else {
             return Err(refuse("needs one graph, and the dataset has several"));
         };
-        let (Architecture { hidden, dropout, .. }, training) = (*prepared.architecture(), *prepared.config());
+        let (network, training) = (prepared.architecture().network, prepared.config().training);
         let Labels::Single { classes, of } = &example.labels else {
             return Err(refuse("needs nodes with one class each, and these may have several"));
         };
@@ -113,7 +115,7 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
         let mut outer = example.validation.clone();
         Stream::new(seed, 0, 0, Purpose::ValidationHalf).shuffle(&mut outer);
         let selects = outer.split_off(outer.len() / 2);
-        let gcn = Gcn::new(&example.features, hidden, *classes, training.lambda_2, dropout);
+        let gcn = Gcn::new(&example.features, network.hidden, *classes, training.lambda_2, network.dropout);
         let shape = gcn.shape;
         let pair = || shape.weights().map(Buffer::zeros);
         let step = |_| Step {
