@@ -1,15 +1,18 @@
 //! Architecture: the shape of a network and its validation.
 
-use crate::activation::Activation;
-use crate::blocks::{Blocks, Norm, Residual};
+use crate::blocks::{Norm, Residual};
 use crate::error::{Error, Result};
 use crate::example::{Example, ExampleShape};
 use crate::form::Form;
 use crate::heads::HeadLayout;
-use crate::hyperparameters::{check, default_number, default_whole};
+use crate::hyperparameters::{Entries, HYPERPARAMETERS, NetworkSettings, SettingsGroup};
 use crate::model_kind::{ModelKind, System};
 use crate::real::Real;
+use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
+
+/// Hyperparameters of the network that systems with layers of their own read. They refuse others.
+const OF_OWN_LAYERS: [&str; 3] = ["layers", "hidden", "dropout"];
 
 /// Shape of a network. Prediction needs only the architecture and the parameters. Of a model that is not a network, it
 /// is a record of its kind and its classes.
@@ -21,13 +24,14 @@ use serde::{Deserialize, Serialize};
 /// let features = Features::dense(2, 1, vec![1.0f32, 2.0])?;
 /// let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]])?;
 /// let architecture = Architecture::new("supergat-mx".parse().unwrap(), &example);
-/// assert_eq!((architecture.layers, architecture.heads, architecture.hidden), (2, 8, 8));
+/// let network = architecture.network;
+/// assert_eq!((network.layers, network.heads, network.hidden), (2, 8, 8));
 /// assert_eq!((architecture.input_features, architecture.classes), (1, 2));
-/// let error = Architecture { dropout: 1.0, ..architecture }.check().unwrap_err();
+/// let error = architecture.with(|shape| shape.network.dropout = 1.0).check().unwrap_err();
 /// assert_eq!(error.to_string(), "dropout = 1: must lie in [0, 1)");
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct Architecture {
     /// Kind of network.
     pub model: ModelKind,
@@ -37,34 +41,12 @@ pub struct Architecture {
     pub classes: usize,
     /// Whether a node may have several classes.
     pub multi_label: bool,
-    /// Number of layers.
-    pub layers: usize,
-    /// Number of features per head in hidden layers.
-    pub hidden: usize,
-    /// Number of attention heads in hidden layers. Hidden layers without attention have `heads * hidden`
-    /// features.
-    pub heads: usize,
-    /// Number of attention heads in the last layer.
-    pub output_heads: usize,
-    /// Dropout probability of layer inputs and attention coefficients.
-    pub dropout: f64,
-    /// Negative slope of LeakyReLU.
-    pub negative_slope: f64,
     /// Number of features per edge that attention reads.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub edge_features: usize,
-    /// Whether messages carry the features of their edge.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub edge_messages: bool,
-    /// Share of the training nodes whose label is input in each training step; 0 if labels are no input.
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub label_input: f64,
-    /// Number of further forward passes in which other nodes have their predicted classes as input.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub label_reuse: usize,
-    /// Options of deep networks.
+    /// Hyperparameters of the network.
     #[serde(flatten)]
-    pub blocks: Blocks,
+    pub network: NetworkSettings,
 }
 
 impl Architecture {
@@ -76,18 +58,16 @@ impl Architecture {
             input_features: example.features.columns(),
             classes: example.labels.classes(),
             multi_label: example.labels.is_multi(),
-            layers: default_whole("layers", model),
-            hidden: default_whole("hidden", model),
-            heads: default_whole("heads", model),
-            output_heads: default_whole("output_heads", model),
-            dropout: default_number("dropout", model),
-            negative_slope: default_number("negative_slope", model),
             edge_features: if model.reads_edge_features() { example.edge_features() } else { 0 },
-            edge_messages: false,
-            label_input: 0.0,
-            label_reuse: 0,
-            blocks: Blocks::default(),
+            network: NetworkSettings::new(|known| known.default(model)),
         }
+    }
+
+    /// Returns a copy after a change.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
     }
 
     /// Validates every number. Fails if the engine does not train such models.
@@ -96,82 +76,61 @@ impl Architecture {
             let reason = "is not a network, so the engine cannot train it; choose another model".into();
             return Err(Error::Hyperparameter { name: "model", value: self.model.to_string(), reason });
         }
-        for (name, value) in [
-            ("layers", self.layers),
-            ("hidden", self.hidden),
-            ("heads", self.heads),
-            ("output_heads", self.output_heads),
-        ] {
-            check(name, value)?;
-        }
-        check("dropout", self.dropout)?;
-        check("negative_slope", self.negative_slope)?;
-        check("label_input", self.label_input)?;
-        check("label_reuse", self.label_reuse)?;
+        self.network.check()?;
         between("input_features", self.input_features, 1 << 24)?;
         self.check_classes()?;
+        if self.model.system().is_some_and(System::has_own_layers) {
+            self.check_own_layers()?;
+        }
+        let network = &self.network;
         let refuse =
             |name, value: usize, reason: String| Err(Error::Hyperparameter { name, value: value.to_string(), reason });
-        if self.model.system().is_some_and(System::has_own_layers) {
-            let slope = default_number("negative_slope", self.model);
-            let refused = |name, value: &str| {
-                let reason = format!("{} has no such option; use a gat or supergat model", self.model);
-                Err(Error::Hyperparameter { name, value: value.into(), reason })
-            };
-            match self.blocks {
-                Blocks { residual, .. } if residual != Residual::None => return refused("residual", residual.name()),
-                Blocks { norm, .. } if norm != Norm::None => return refused("norm", norm.name()),
-                Blocks { activation, .. } if activation != Activation::default() => {
-                    return refused("activation", activation.name());
-                }
-                Blocks { self_loops: false, .. } => return refused("self_loops", "false"),
-                Blocks { separate_ego: true, .. } => return refused("separate_ego", "true"),
-                Blocks { attention_dropout: false, .. } => return refused("attention_dropout", "false"),
-                Blocks { input_layer: true, .. } => return refused("input_layer", "true"),
-                Blocks { output_layer: true, .. } => return refused("output_layer", "true"),
-                _ if self.reads_labels() => return refused("label_input", &self.label_input.to_string()),
-                _ if self.edge_messages => return refused("edge_messages", "true"),
-                _ if self.heads != 1 => return refused("heads", &self.heads.to_string()),
-                _ if self.output_heads != 1 => return refused("output_heads", &self.output_heads.to_string()),
-                _ if self.negative_slope != slope => {
-                    return refused("negative_slope", &self.negative_slope.to_string());
-                }
-                _ if self.model == ModelKind::System(System::Lds) && self.layers != 2 => {
-                    return refuse("layers", self.layers, "lds has 2 layers; use another model".into());
-                }
-                _ => {}
-            }
-        }
         if self.edge_features > 0 && !self.model.reads_edge_features() {
             let reason = format!("{} does not read features of edges", self.model);
             return refuse("edge_features", self.edge_features, reason);
         }
-        if self.edge_messages && self.edge_features == 0 {
+        if network.edge_messages && self.edge_features == 0 {
             return refuse("edge_messages", 1, "edges have no features".into());
         }
-        if self.label_reuse > 0 && !self.reads_labels() {
+        if network.label_reuse > 0 && !self.reads_labels() {
             let reason = "needs labels as input; set label_input, such as 0.5".into();
-            return refuse("label_reuse", self.label_reuse, reason);
+            return refuse("label_reuse", network.label_reuse, reason);
         }
         let refuse_choice =
             |name, value: &str, reason: String| Err(Error::Hyperparameter { name, value: value.into(), reason });
-        if self.blocks.residual == Residual::Identity && !self.blocks.input_layer {
+        if network.residual == Residual::Identity && !network.input_layer {
             let reason = "features have another width than hidden layers; use input_layer, or a linear residual".into();
             return refuse_choice("residual", "identity", reason);
         }
-        if !self.blocks.self_loops && !self.model.is_attention() {
+        if !network.self_loops && !self.model.is_attention() {
             let reason = format!("{} always has self-loops; use a gat or supergat model", self.model);
             return refuse_choice("self_loops", "false", reason);
         }
-        if self.blocks.separate_ego && !self.model.is_attention() {
+        if network.separate_ego && !self.model.is_attention() {
             let reason =
                 format!("{} has no attention to separate a node from; use a gat or supergat model", self.model);
             return refuse_choice("separate_ego", "true", reason);
         }
-        let widest = [self.hidden * self.heads, self.classes * self.output_heads].into_iter().max().unwrap_or(0);
-        let widest = self.projections() * widest;
-        if self.input_width().max(self.hidden * self.heads).saturating_mul(widest) >= 1 << 31 {
-            return refuse("hidden", self.hidden, "a weight matrix would have more than 2^31 elements".into());
+        let hidden = network.hidden * network.heads;
+        let widest = self.projections() * hidden.max(self.classes * network.output_heads);
+        if self.input_width().max(hidden).saturating_mul(widest) >= 1 << 31 {
+            return refuse("hidden", network.hidden, "a weight matrix would have more than 2^31 elements".into());
+        }
+        Ok(())
+    }
+
+    /// Validates the hyperparameters of a system with layers of its own.
+    fn check_own_layers(&self) -> Result<()> {
+        let refuse = |name, value: String, reason| Err(Error::Hyperparameter { name, value, reason });
+        for known in HYPERPARAMETERS.iter().filter(|known| !OF_OWN_LAYERS.contains(&known.name)) {
+            if let Some(value) = self.network.get(known.name).filter(|value| *value != known.default(self.model)) {
+                let reason = format!("{} has no such option; use a gat or supergat model", self.model);
+                return refuse(known.name, value.to_string(), reason);
+            }
+        }
+        if self.model == ModelKind::System(System::Lds) && self.network.layers != 2 {
+            let reason = "lds has 2 layers; use another model".into();
+            return refuse("layers", self.network.layers.to_string(), reason);
         }
         Ok(())
     }
@@ -198,8 +157,8 @@ impl Architecture {
         match self.model {
             ModelKind::System(System::Glcn | System::NeuralSparse) => 1,
             model if model.form().is_some() => {
-                let last = if self.blocks.output_layer { self.heads } else { self.output_heads };
-                (self.layers - 1) * self.heads + last
+                let NetworkSettings { layers, heads, output_heads, output_layer, .. } = self.network;
+                (layers - 1) * heads + if output_layer { heads } else { output_heads }
             }
             _ => 0,
         }
@@ -207,7 +166,7 @@ impl Architecture {
 
     /// Returns whether labels of training nodes are input.
     pub fn reads_labels(&self) -> bool {
-        self.label_input > 0.0
+        self.network.label_input > 0.0
     }
 
     /// Returns the number of rows of the first weight matrix: one per feature, and one per class if labels are input.
@@ -224,12 +183,12 @@ impl Architecture {
     /// # let features = Features::dense(2, 1, vec![1.0f32, 2.0])?;
     /// # let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]])?;
     /// let plain = Architecture::new("gat-go".parse().unwrap(), &example);
-    /// let half = Architecture { label_input: 0.5, ..plain };
+    /// let half = plain.with(|shape| shape.network.label_input = 0.5);
     /// assert_eq!((half.shown_labels(140), half.shown_labels(1), plain.shown_labels(140)), (70, 0, 0));
     /// # Ok::<(), supergat_core::Error>(())
     /// ```
     pub fn shown_labels(&self, train: usize) -> usize {
-        ((self.label_input * train as f64).round() as usize).min(train.saturating_sub(1))
+        ((self.network.label_input * train as f64).round() as usize).min(train.saturating_sub(1))
     }
 
     /// Returns the number of projections of a layer's input.
@@ -240,22 +199,23 @@ impl Architecture {
     /// Returns the number of bytes of all parameters in training, with gradients, optimiser state and a copy
     /// of the best epoch. Padding is included.
     pub fn parameter_bytes<T: Real>(&self) -> u64 {
-        let Blocks { residual, norm, input_layer, output_layer, separate_ego, .. } = self.blocks;
-        let hidden = HeadLayout::new(self.heads, self.hidden).stride() as u64;
-        let last = HeadLayout::new(self.output_heads, self.classes).stride() as u64;
+        let NetworkSettings { residual, norm, input_layer, output_layer, separate_ego, .. } = self.network;
+        let NetworkSettings { layers, heads, hidden, output_heads, edge_messages, .. } = self.network;
+        let wide = HeadLayout::new(heads, hidden).stride() as u64;
+        let last = HeadLayout::new(output_heads, self.classes).stride() as u64;
         let mut weights = 0;
         let mut rows = self.input_width() as u64;
         if input_layer {
-            weights += (rows + 1) * hidden;
-            rows = hidden;
+            weights += (rows + 1) * wide;
+            rows = wide;
         }
-        for index in 0..self.layers {
-            let is_last = index + 1 == self.layers && !output_layer;
-            let columns = if is_last { last } else { hidden };
+        for index in 0..layers {
+            let is_last = index + 1 == layers && !output_layer;
+            let columns = if is_last { last } else { wide };
             // Weights, both halves of the attention vector, bias; vectors and matrix of edge features.
             weights += (self.projections() as u64 * rows + 3) * columns;
-            let heads = if is_last { self.output_heads } else { self.heads };
-            let messages = if self.edge_messages { columns } else { 0 };
+            let heads = if is_last { output_heads } else { heads };
+            let messages = if edge_messages { columns } else { 0 };
             weights += self.edge_features as u64 * (HeadLayout::new(heads, 1).head_stride() as u64 + messages);
             if !is_last {
                 let skip = if residual == Residual::Linear { rows + 1 } else { 0 };
@@ -276,19 +236,20 @@ impl Architecture {
     /// with fewer weights is damaged, and memory is not allocated for it.
     pub fn least_weights(&self) -> u64 {
         let product = |factors: &[usize]| factors.iter().fold(1u64, |product, &x| product.saturating_mul(x as u64));
-        let Blocks { residual, input_layer, output_layer, separate_ego, .. } = self.blocks;
-        let (hidden, attends) = (self.heads * self.hidden, self.model.form().is_some());
+        let NetworkSettings { layers, heads, hidden, output_heads, edge_messages, .. } = self.network;
+        let NetworkSettings { residual, input_layer, output_layer, separate_ego, .. } = self.network;
+        let (hidden, attends) = (heads * hidden, self.model.form().is_some());
         let mut weights = if input_layer { product(&[self.input_width(), hidden]) } else { 0 };
         let mut rows = if input_layer { hidden } else { self.input_width() };
-        for index in 0..self.layers {
-            let is_last = index + 1 == self.layers && !output_layer;
-            let heads = if is_last { self.output_heads } else { self.heads };
+        for index in 0..layers {
+            let is_last = index + 1 == layers && !output_layer;
+            let heads = if is_last { output_heads } else { heads };
             let columns = match (is_last, attends) {
                 (false, _) => hidden,
                 (true, true) => heads * self.classes,
                 (true, false) => self.classes,
             };
-            let of_edges = if attends { heads + if self.edge_messages { columns } else { 0 } } else { 0 };
+            let of_edges = if attends { heads + if edge_messages { columns } else { 0 } } else { 0 };
             let skip = usize::from(!is_last && residual == Residual::Linear);
             let own = usize::from(!is_last && separate_ego);
             weights = [
@@ -356,21 +317,30 @@ impl Architecture {
     }
 }
 
+impl Serialize for Architecture {
+    /// Keeps the entries of earlier versions, in their order.
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let groups: [&dyn SettingsGroup; 1] = [&self.network];
+        let mut file = Entries::new(serializer.serialize_map(None)?, &groups);
+        file.other("model", &self.model)?;
+        file.other("input_features", &self.input_features)?;
+        file.other("classes", &self.classes)?;
+        file.other("multi_label", &self.multi_label)?;
+        file.always(&["layers", "hidden", "heads", "output_heads", "dropout", "negative_slope"])?;
+        if self.edge_features > 0 {
+            file.other("edge_features", &self.edge_features)?;
+        }
+        file.changed(&["edge_messages", "label_input", "label_reuse"])?;
+        file.end()
+    }
+}
+
 /// Returns an error unless a number lies between 1 and `most`.
 fn between(name: &'static str, value: usize, most: usize) -> Result<()> {
     if (1..=most).contains(&value) {
         return Ok(());
     }
     Err(Error::Hyperparameter { name, value: value.to_string(), reason: format!("must lie between 1 and {most}") })
-}
-
-fn is_zero(number: &usize) -> bool {
-    *number == 0
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_none(share: &f64) -> bool {
-    *share == 0.0
 }
 
 /// Returns an error unless the number in the data is that of the model.

@@ -1,6 +1,10 @@
-//! Options of deep networks: what a hidden layer does after its mixing, and linear layers around the stack.
+//! Options of deep networks: what a hidden layer does after its mixing.
+//!
+//! A hidden layer computes `act(norm(mixing(h) + b + residual(h)))`, where `h` is its input after dropout. Without an
+//! output layer, the last layer is no hidden layer and has none of these steps.
 
 use crate::activation::Activation;
+use crate::hyperparameters::NetworkSettings;
 use serde::{Deserialize, Serialize};
 
 /// Shortcut of a hidden layer, which adds its input to the sums over neighbours.
@@ -71,63 +75,7 @@ names!(Residual: None = "none", Linear = "linear", Identity = "identity");
 names!(Norm: None = "none", Layer = "layer", Batch = "batch");
 names!(Activation: Elu = "elu", Relu = "relu");
 
-/// Options of deep networks. The default is a plain stack of layers with ELU between them.
-///
-/// A hidden layer computes `act(norm(mixing(h) + b + residual(h)))`, where `h` is its input after dropout. Without an
-/// output layer, the last layer is no hidden layer and has none of these steps.
-///
-/// ```
-/// use supergat_core::{Activation, Blocks, Norm, Residual};
-/// let plain = Blocks::default();
-/// assert_eq!((plain.residual, plain.norm, plain.activation), (Residual::None, Norm::None, Activation::Elu));
-/// assert!(plain.self_loops && plain.attention_dropout && !plain.input_layer && !plain.output_layer);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Blocks {
-    /// Shortcut of hidden layers.
-    #[serde(skip_serializing_if = "is_default")]
-    pub residual: Residual,
-    /// Normalisation of hidden layers.
-    #[serde(skip_serializing_if = "is_default")]
-    pub norm: Norm,
-    /// Activation of hidden layers.
-    #[serde(skip_serializing_if = "is_default")]
-    pub activation: Activation,
-    /// Whether a linear layer precedes the first layer.
-    #[serde(skip_serializing_if = "is_default")]
-    pub input_layer: bool,
-    /// Whether a linear layer follows the last layer, which is then a hidden layer too.
-    #[serde(skip_serializing_if = "is_default")]
-    pub output_layer: bool,
-    /// Whether nodes attend to themselves.
-    #[serde(skip_serializing_if = "is_true")]
-    pub self_loops: bool,
-    /// Whether dropout applies to attention coefficients too, not to layer inputs only.
-    #[serde(skip_serializing_if = "is_true")]
-    pub attention_dropout: bool,
-    /// Whether a node's own representation is put beside the sum over its neighbours, followed by two linear layers.
-    /// Nodes then do not attend to themselves.
-    #[serde(skip_serializing_if = "is_default")]
-    pub separate_ego: bool,
-}
-
-impl Default for Blocks {
-    fn default() -> Self {
-        Self {
-            residual: Residual::None,
-            norm: Norm::None,
-            activation: Activation::Elu,
-            input_layer: false,
-            output_layer: false,
-            self_loops: true,
-            attention_dropout: true,
-            separate_ego: false,
-        }
-    }
-}
-
-impl Blocks {
+impl NetworkSettings {
     /// Returns whether hidden layers have more than bias and ELU after their mixing.
     pub fn has_steps(&self) -> bool {
         let has_shape = self.residual != Residual::None || self.norm != Norm::None;
@@ -138,15 +86,6 @@ impl Blocks {
     pub fn attends_to_self(&self) -> bool {
         self.self_loops && !self.separate_ego
     }
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_true(value: &bool) -> bool {
-    *value
 }
 
 #[cfg(test)]
@@ -164,23 +103,5 @@ mod tests {
         check::<Residual>(Residual::NAMES);
         check::<Norm>(Norm::NAMES);
         check::<Activation>(Activation::NAMES);
-    }
-
-    #[test]
-    fn defaults_are_not_written() {
-        assert_eq!(serde_json::to_string(&Blocks::default()).unwrap(), "{}");
-        let all = Blocks {
-            residual: Residual::Identity,
-            norm: Norm::Batch,
-            activation: Activation::Relu,
-            input_layer: true,
-            output_layer: true,
-            self_loops: false,
-            attention_dropout: false,
-            separate_ego: true,
-        };
-        let text = serde_json::to_string(&all).unwrap();
-        assert_eq!(serde_json::from_str::<Blocks>(&text).unwrap(), all);
-        assert_eq!(serde_json::from_str::<Blocks>("{}").unwrap(), Blocks::default());
     }
 }

@@ -39,6 +39,7 @@ pub struct Weights<T> {
 /// ```
 /// use std::collections::HashMap;
 /// use supergat_cpu::Checkpoint;
+/// use supergat_core::hyperparameters::NetworkSettings;
 /// use supergat_core::{Architecture, ModelKind};
 /// use supergat_cpu::Model;
 /// let architecture = Architecture {
@@ -46,17 +47,8 @@ pub struct Weights<T> {
 ///     input_features: 3,
 ///     classes: 2,
 ///     multi_label: false,
-///     layers: 1,
-///     hidden: 1,
-///     heads: 1,
-///     output_heads: 1,
-///     dropout: 0.0,
-///     negative_slope: 0.2,
 ///     edge_features: 0,
-///     edge_messages: false,
-///     label_input: 0.0,
-///     label_reuse: 0,
-///     blocks: Default::default(),
+///     network: NetworkSettings { layers: 1, heads: 1, hidden: 1, ..NetworkSettings::default() },
 /// };
 /// let metadata = HashMap::from([("classes".to_owned(), "cat,dog".to_owned())]);
 /// let lists = HashMap::from([("split.train".to_owned(), vec![3, 1])]);

@@ -2,31 +2,16 @@
 
 use crate::contrast::Contrast;
 use crate::error::Result;
-use crate::hyperparameters::{check, default_number, default_whole};
-use crate::model_kind::ModelKind;
+use crate::hyperparameters::{
+    EarlyStoppingSettings, EdgeLossSettings, Entries, Group, HYPERPARAMETERS, SettingsGroup, StoredValue,
+    TrainingSettings,
+};
+use serde::de::{Deserializer, Error as _};
+use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-
-/// Early stopping as published.
-///
-/// After epoch `after`, training stops when the validation loss or metric is close to the mean of its last
-/// `window` values: when their relative difference is below its threshold. A metric that has had the same value below 1
-/// in every epoch does not count: it shows that nothing was learned yet, not that training has converged.
-///
-/// See [`TrainConfig`] for an example.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct EarlyStop {
-    /// Epoch after which training may stop early.
-    #[serde(rename = "patience")]
-    pub after: usize,
-    /// Number of recent validation results that the mean is taken over.
-    pub window: usize,
-    /// Threshold of the relative change of the loss.
-    pub loss_change: f64,
-    /// Threshold of the relative change of the metric.
-    pub metric_change: f64,
-}
 
 /// Score of the validation nodes by which the best epoch is chosen, instead of accuracy or micro-F1.
 ///
@@ -96,105 +81,104 @@ impl FromStr for Select {
 /// Training configuration.
 ///
 /// ```
-/// use supergat_core::{EarlyStop, TrainConfig};
-/// let stop = EarlyStop { after: 100, window: 50, loss_change: 1e-4, metric_change: 1e-4 };
-/// let config = TrainConfig { early_stop: Some(stop), ..TrainConfig::default() };
-/// assert_eq!((config.lr, config.max_epochs), (0.01, 500));
+/// use supergat_core::TrainConfig;
+/// let config = TrainConfig::default().with(|config| config.early_stopping.early_stop = true);
+/// assert_eq!((config.training.lr, config.training.max_epochs), (0.01, 500));
 /// config.check()?;
-/// let error = TrainConfig { lr: -1.0, ..config }.check().unwrap_err();
+/// let error = config.with(|config| config.training.lr = -1.0).check().unwrap_err();
 /// assert_eq!(error.to_string(), "lr = -1: must be positive");
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct TrainConfig {
-    /// Learning rate of Adam.
-    pub lr: f64,
-    /// Weight decay, added to the gradient (L2).
-    pub lambda_2: f64,
-    /// Weight of the edge losses of self-supervised models.
-    pub lambda_e: f64,
-    /// Share of the edges that self-supervised models sample in each step.
-    pub p_e: f64,
-    /// Number of sampled non-edges per sampled edge.
-    pub p_n: f64,
+    /// Optimiser, loss of labels and length of training.
+    #[serde(flatten)]
+    pub training: TrainingSettings,
+    /// Edge loss of self-supervised models.
+    #[serde(flatten)]
+    pub edge_loss: EdgeLossSettings,
+    /// Rules that stop training before the last epoch.
+    #[serde(flatten, deserialize_with = "early_stopping")]
+    pub early_stopping: EarlyStoppingSettings,
     /// Constraints on attention, for CGAT only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contrast: Option<Contrast>,
-    /// Exponent of the focal loss of labels; 0 for cross-entropy.
     #[serde(default)]
-    pub focal_gamma: f64,
-    /// Whether hidden layers are computed again in the backward pass, so that they share memory. Results do not change.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub checkpointing: bool,
-    /// Maximum number of epochs.
-    pub max_epochs: usize,
-    /// Early stopping, if any.
-    pub early_stop: Option<EarlyStop>,
-    /// Number of epochs without a better validation score after which training stops; 0 for no such limit.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub patience: usize,
+    pub contrast: Option<Contrast>,
     /// Score by which the best epoch is chosen; accuracy or micro-F1 if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub select: Option<Select>,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_zero(value: &usize) -> bool {
-    *value == 0
-}
-
 impl Default for TrainConfig {
+    /// Returns the defaults of all hyperparameters, without early stopping.
     fn default() -> Self {
-        // These defaults are the same for all models.
-        let model = ModelKind::Mlp;
         Self {
-            lr: default_number("lr", model),
-            lambda_2: default_number("lambda_2", model),
-            lambda_e: default_number("lambda_e", model),
-            p_e: default_number("p_e", model),
-            p_n: default_number("p_n", model),
+            training: TrainingSettings::default(),
+            edge_loss: EdgeLossSettings::default(),
+            early_stopping: EarlyStoppingSettings { early_stop: false, ..EarlyStoppingSettings::default() },
             contrast: None,
-            focal_gamma: default_number("focal_gamma", model),
-            checkpointing: false,
-            max_epochs: default_whole("max_epochs", model),
-            early_stop: None,
-            patience: 0,
             select: None,
         }
     }
 }
 
 impl TrainConfig {
+    /// Returns a copy after a change.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// Validates every number.
     pub fn check(&self) -> Result<()> {
-        for (name, value) in [
-            ("lr", self.lr),
-            ("lambda_2", self.lambda_2),
-            ("lambda_e", self.lambda_e),
-            ("p_e", self.p_e),
-            ("p_n", self.p_n),
-            ("focal_gamma", self.focal_gamma),
-        ] {
-            check(name, value)?;
-        }
-        if let Some(contrast) = &self.contrast {
-            contrast.check()?;
-        }
-        check("max_epochs", self.max_epochs)?;
-        check("patience", self.patience)?;
-        if let Some(stop) = self.early_stop {
-            check("early_stop_after", stop.after)?;
-            check("early_stop_window", stop.window)?;
-            check("early_stop_loss_change", stop.loss_change)?;
-            check("early_stop_metric_change", stop.metric_change)?;
-        }
-        Ok(())
+        self.training.check()?;
+        self.edge_loss.check()?;
+        self.contrast.map_or(Ok(()), |contrast| contrast.check())?;
+        self.early_stopping.check()
     }
+}
+
+impl Serialize for TrainConfig {
+    /// Keeps the entries of earlier versions, in their order.
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let groups: [&dyn SettingsGroup; 3] = [&self.training, &self.edge_loss, &self.early_stopping];
+        let mut file = Entries::new(serializer.serialize_map(None)?, &groups);
+        file.always(&["lr", "lambda_2", "lambda_e", "p_e", "p_n"])?;
+        if let Some(contrast) = &self.contrast {
+            file.other("contrast", contrast)?;
+        }
+        file.always(&["focal_gamma"])?;
+        file.changed(&["checkpointing"])?;
+        file.always(&["max_epochs"])?;
+        file.switch(EARLY_STOP)?;
+        file.changed(&["patience"])?;
+        if let Some(select) = &self.select {
+            file.other("select", select)?;
+        }
+        file.end()
+    }
+}
+
+/// Switch of early stopping, whose values are an object in files.
+const EARLY_STOP: &str = "early_stop";
+
+/// Reads early stopping from the entries of a configuration.
+fn early_stopping<'de, D: Deserializer<'de>>(file: D) -> std::result::Result<EarlyStoppingSettings, D::Error> {
+    let entries = BTreeMap::<String, serde_json::Value>::deserialize(file)?;
+    let object = entries.get(EARLY_STOP).filter(|object| !object.is_null());
+    let mut settings = EarlyStoppingSettings { early_stop: object.is_some(), ..EarlyStoppingSettings::default() };
+    for known in HYPERPARAMETERS.iter().filter(|known| known.group == Group::EarlyStopping && known.name != EARLY_STOP)
+    {
+        let stored = match known.stored_within(EARLY_STOP) {
+            Some(key) => object.and_then(|object| object.get(key)),
+            None => entries.get(known.stored),
+        };
+        let Some(stored) = stored else { continue };
+        let stored = StoredValue::deserialize(stored).map_err(D::Error::custom)?;
+        let value = stored.of(known).and_then(|value| known.check(value)).map_err(D::Error::custom)?;
+        settings.put(known.name, value);
+    }
+    Ok(settings)
 }
 
 #[cfg(test)]
@@ -204,17 +188,18 @@ mod tests {
 
     #[test]
     fn rejects_bad_hyperparameters() {
-        let good = TrainConfig { max_epochs: 1, ..TrainConfig::default() };
+        let good = TrainConfig::default().with(|c| c.training.max_epochs = 1);
         assert!(good.check().is_ok());
         for bad in [
-            TrainConfig { lr: 0.0, ..good },
-            TrainConfig { lr: f64::NAN, ..good },
-            TrainConfig { lambda_2: -1.0, ..good },
-            TrainConfig { lambda_e: f64::INFINITY, ..good },
-            TrainConfig { p_e: 0.0, ..good },
-            TrainConfig { p_e: 1.1, ..good },
-            TrainConfig { p_n: -0.1, ..good },
-            TrainConfig { max_epochs: 0, ..good },
+            good.with(|c| c.training.lr = 0.0),
+            good.with(|c| c.training.lr = f64::NAN),
+            good.with(|c| c.training.lambda_2 = -1.0),
+            good.with(|c| c.edge_loss.lambda_e = f64::INFINITY),
+            good.with(|c| c.edge_loss.p_e = 0.0),
+            good.with(|c| c.edge_loss.p_e = 1.1),
+            good.with(|c| c.edge_loss.p_n = -0.1),
+            good.with(|c| c.training.max_epochs = 0),
+            good.with(|c| c.early_stopping.early_stop_window = 0),
         ] {
             assert!(matches!(bad.check(), Err(Error::Hyperparameter { .. })), "{bad:?}");
         }

@@ -27,58 +27,37 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Neighbours};
-use crate::hyperparameters::check;
+use crate::hyperparameters::{ClassConstraintSettings, ConstraintSettings, SettingsGroup};
 use crate::labels::Labels;
 use serde::{Deserialize, Serialize};
 
 /// Constraints on attention in training (CGAT).
 ///
 /// ```
-/// use supergat_core::{Boundary, Contrast};
-/// let boundary = Some(Boundary { lambda_b: 1.0, margin_b: 0.1 });
-/// let contrast = Contrast { top_k: 4, negatives_per_edge: 5, lambda_g: 1.0, margin_g: 0.3, boundary };
+/// use supergat_core::Contrast;
+/// let contrast = Contrast::default();
+/// assert_eq!((contrast.constraints.top_k, contrast.boundary), (4, None));
 /// contrast.check()?;
-/// let error = Contrast { top_k: 0, ..contrast }.check().unwrap_err();
+/// let mut none = contrast;
+/// none.constraints.top_k = 0;
+/// let error = none.check().unwrap_err();
 /// assert_eq!(error.to_string(), "top_k = 0: must be a whole number from 1 to 64");
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Contrast {
-    /// Number of edges per node that each head attends to.
-    pub top_k: usize,
-    /// Number of nodes that each edge is compared with.
-    pub negatives_per_edge: usize,
-    /// Weight of the margin loss between edges and non-edges.
-    pub lambda_g: f64,
-    /// Margin between the scores of an edge and a non-edge.
-    pub margin_g: f64,
-    /// Margin loss between classes, for the fully supervised setting.
-    pub boundary: Option<Boundary>,
-}
-
-/// Margin loss between edges within a class and edges to another class.
-///
-/// See [`Contrast`] for an example.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Boundary {
-    /// Weight of the loss.
-    pub lambda_b: f64,
-    /// Margin between the scores of edges within and between classes.
-    pub margin_b: f64,
+    /// Constraints by edges.
+    #[serde(flatten)]
+    pub constraints: ConstraintSettings,
+    /// Margin loss between edges within a class and edges to another class, for the fully supervised setting.
+    pub boundary: Option<ClassConstraintSettings>,
 }
 
 impl Contrast {
     /// Validates every number.
     pub fn check(&self) -> Result<()> {
-        check("top_k", self.top_k)?;
-        check("negatives_per_edge", self.negatives_per_edge)?;
-        check("lambda_g", self.lambda_g)?;
-        check("margin_g", self.margin_g)?;
-        if let Some(Boundary { lambda_b, margin_b }) = self.boundary {
-            check("lambda_b", lambda_b)?;
-            check("margin_b", margin_b)?;
-        }
-        Ok(())
+        self.constraints.check()?;
+        self.boundary.map_or(Ok(()), |boundary| boundary.check())
     }
 
     /// Returns the class of each training node, and [`Labels::UNKNOWN`] for other nodes, if there is a loss between

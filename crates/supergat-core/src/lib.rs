@@ -50,9 +50,9 @@ pub mod train_state;
 
 pub use activation::Activation;
 pub use architecture::Architecture;
-pub use blocks::{Blocks, Norm, Residual};
-pub use config::{EarlyStop, Select, TrainConfig};
-pub use contrast::{Boundary, Contrast};
+pub use blocks::{Norm, Residual};
+pub use config::{Select, TrainConfig};
+pub use contrast::Contrast;
 pub use counts::{Counts, argmax};
 pub use device::{Device, SingleDevice};
 pub use dropout::Dropout;

@@ -1,5 +1,5 @@
 //! A network of layers: two in most of the paper's experiments, any number here. Hidden layers concatenate
-//! their heads and apply ELU, or the steps of [`crate::Blocks`]. The last layer averages its heads and computes one
+//! their heads and apply ELU, or the steps of [`crate::blocks`]. The last layer averages its heads and computes one
 //! logit per class, or is a hidden layer before a linear one.
 
 use crate::architecture::Architecture;
@@ -102,40 +102,41 @@ impl<D: Device> Network<D> {
             let reason = "is not a network of layers, which this needs; choose another model".into();
             return Err(Error::Hyperparameter { name: "model", value: architecture.model.to_string(), reason });
         }
-        let a = architecture;
-        let mut layers = Vec::with_capacity(a.layers + 2);
+        let (a, network) = (architecture, architecture.network);
+        let mut layers = Vec::with_capacity(network.layers + 2);
         let mut input = HeadLayout::plain(a.input_width());
-        let edges = EdgeInput { features: a.edge_features, messages: a.edge_messages };
+        let edges = EdgeInput { features: a.edge_features, messages: network.edge_messages };
         let hidden = match a.model.form() {
-            Some(_) => (a.heads, a.hidden),
-            None => (1, a.heads * a.hidden),
+            Some(_) => (network.heads, network.hidden),
+            None => (1, network.heads * network.hidden),
         };
         let shape = |input, (heads, features), join, dropout| Shape { input, heads, features, join, dropout, edges };
-        if a.blocks.input_layer {
+        if network.input_layer {
             let layer =
                 Layer::at(device, Site::input(), shape(input, hidden, Join::Concat, 0.0), Mixing::Identity, None)?;
             input = layer.output.layout();
             layers.push(layer);
         }
-        for index in 0..a.layers {
-            let last = index + 1 == a.layers && !a.blocks.output_layer;
+        for index in 0..network.layers {
+            let last = index + 1 == network.layers && !network.output_layer;
             let number = u16::try_from(index).expect("checked above");
             let width = match a.model.form() {
                 _ if !last => hidden,
-                Some(_) => (a.output_heads, a.classes),
+                Some(_) => (network.output_heads, a.classes),
                 None => (1, a.classes),
             };
-            let blocks = (!last && a.blocks.has_steps()).then_some(a.blocks);
-            let join = match (last, blocks) {
+            let steps = (!last && network.has_steps()).then_some(&network);
+            let join = match (last, steps) {
                 (true, _) => Join::Mean,
                 (false, None) => Join::ConcatElu,
                 (false, Some(_)) => Join::Concat,
             };
-            let shape = shape(input, width, join, a.dropout);
+            let shape = shape(input, width, join, network.dropout);
             let attention = |form, constrained| {
-                let dropout = if a.blocks.attention_dropout { a.dropout } else { 0.0 };
+                let dropout = if network.attention_dropout { network.dropout } else { 0.0 };
                 let shape = Shape { dropout, ..shape };
-                AttentionMixing::new(device, number, shape, form, a.negative_slope, constrained).map(Mixing::Attention)
+                let slope = network.negative_slope;
+                AttentionMixing::new(device, number, shape, form, slope, constrained).map(Mixing::Attention)
             };
             let mixing = match a.model {
                 ModelKind::Constrained { .. } => attention(Form::Go, true)?,
@@ -144,12 +145,12 @@ impl<D: Device> Network<D> {
                 ModelKind::Mlp => Mixing::Identity,
                 ModelKind::System(_) | ModelKind::LabelPropagation | ModelKind::Trees => unreachable!("refused above"),
             };
-            let layer = Layer::at(device, Site::layer(number, !layers.is_empty()), shape, mixing, blocks)?;
+            let layer = Layer::at(device, Site::layer(number, !layers.is_empty()), shape, mixing, steps)?;
             input = layer.output.layout();
             layers.push(layer);
         }
-        if a.blocks.output_layer {
-            let shape = shape(input, (1, a.classes), Join::Mean, a.dropout);
+        if network.output_layer {
+            let shape = shape(input, (1, a.classes), Join::Mean, network.dropout);
             layers.push(Layer::at(device, Site::output(), shape, Mixing::Identity, None)?);
         }
         Ok(Self { device: device.clone(), architecture, layers })
@@ -215,7 +216,7 @@ impl<D: Device> Network<D> {
         let mut caches = Vec::with_capacity(self.layers.len());
         for (index, layer) in self.layers.iter().enumerate() {
             let borrows =
-                size.training && prepared.config().checkpointing && self.layer_to_borrow_from(index).is_some();
+                size.training && prepared.config().training.checkpointing && self.layer_to_borrow_from(index).is_some();
             caches.push(layer.cache(device, size, mask_bytes, !borrows, arena)?);
             let row = Dropout::mask_bytes(layer.output.width());
             mask_bytes = if size.training { size.nodes * row } else { 0 };
@@ -254,14 +255,14 @@ impl<D: Device> Network<D> {
     pub(crate) fn forward(&self, context: &Context<'_, D>, workspace: &mut Workspace<D>) -> Result<()> {
         if let Some(clock) = context.clock.filter(|_| self.architecture.model.is_self_supervised()) {
             let scratch = &mut workspace.scratch.own;
-            self.device.announce_step(context.problem, clock, self.architecture.layers as u16, scratch)?;
+            self.device.announce_step(context.problem, clock, self.architecture.network.layers as u16, scratch)?;
         }
         let (device, problem, input) = (&self.device, context.problem, self.label_input(context));
         if let Some(InputLabels { shown, rows }) = &mut workspace.labels {
             device.show_labels(problem, input, shown, rows)?;
         }
         self.run_layers(context, workspace)?;
-        for _ in 0..self.architecture.label_reuse {
+        for _ in 0..self.architecture.network.label_reuse {
             let Workspace { caches, labels, .. } = &mut *workspace;
             if let (Some(InputLabels { shown, rows }), Some(last)) = (labels, caches.last()) {
                 device.reuse_labels(problem, input, &last.output, shown, rows)?;
@@ -324,7 +325,7 @@ impl<D: Device> Network<D> {
         // In a step, only nodes that do not show their label count.
         let shown = labels.filter(|_| context.clock.is_some()).map(|labels| &labels.shown);
         let shown = shown.map(|nodes| (nodes, self.label_input(context).shown));
-        let (problem, loss) = (context.problem, LabelLoss { focal_gamma: context.focal_gamma, shown });
+        let (problem, loss) = (context.problem, LabelLoss { settings: context.training, shown });
         context.device.label_loss_backward(problem, logits, loss, label_gradient, &mut scratch.own, place)?;
         self.backward_from_logits(context, lambda_e, workspace, record)
     }
@@ -456,7 +457,7 @@ impl<D: Device> Workspace<D> {
 /// let labels = Labels::Single { classes: 2, of: vec![0, 1] };
 /// let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]])?;
 /// let default = Architecture::new("gat-go".parse().unwrap(), &example);
-/// let model = Model::zeros(Architecture { layers: 1, output_heads: 1, ..default })?;
+/// let model = Model::zeros(default.with(|a| (a.network.layers, a.network.output_heads) = (1, 1)))?;
 /// let attention = model.attention(&example)?.remove(0);
 /// // With zero weights, both nodes attend equally to themselves and to their neighbour.
 /// assert_eq!((attention.heads, attention.logits), (1, vec![0.0; 4]));

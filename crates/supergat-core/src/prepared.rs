@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 1] };
 /// let example = Example::new(graph, features, labels, [vec![0, 3], vec![1], vec![2]])?;
 /// let architecture = Architecture::new("supergat-mx".parse().unwrap(), &example);
-/// let config = TrainConfig { max_epochs: 20, ..TrainConfig::default() };
+/// let config = TrainConfig::default().with(|config| config.training.max_epochs = 20);
 /// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, config)?;
 /// let trained = Trainer::new(&prepared, 0)?.run(|_| ControlFlow::Continue(()))?;
 /// assert_eq!(trained.outcome.epochs, 20);
@@ -112,7 +112,7 @@ impl<D: Device> Prepared<D> {
         let loss = match config.contrast {
             Some(contrast) => AttentionLoss::Margins(contrast),
             None if architecture.model.is_self_supervised() => {
-                AttentionLoss::Edges { p_e: config.p_e, p_n: config.p_n }
+                AttentionLoss::Edges { p_e: config.edge_loss.p_e, p_n: config.edge_loss.p_n }
             }
             None => AttentionLoss::None,
         };
@@ -196,7 +196,7 @@ impl<D: Device> Prepared<D> {
             problem: &self.problems[example],
             number: example,
             clock,
-            focal_gamma: self.config.focal_gamma,
+            training: &self.config.training,
         }
     }
 

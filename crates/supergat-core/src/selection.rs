@@ -1,6 +1,7 @@
 //! Scores of epochs, choice of the best one, early stopping.
 
-use crate::config::{EarlyStop, Select, TrainConfig};
+use crate::config::{Select, TrainConfig};
+use crate::hyperparameters::EarlyStoppingSettings;
 use crate::model::StepLoss;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -89,8 +90,9 @@ pub struct Selection {
 impl Selection {
     /// Starts a selection before the first epoch.
     pub fn new(config: &TrainConfig) -> Self {
-        let &TrainConfig { select, max_epochs, early_stop, patience, .. } = config;
-        let stopper = early_stop.map(|rule| Stopper::new(rule, max_epochs));
+        let (rule, max_epochs) = (config.early_stopping, config.training.max_epochs);
+        let stopper = rule.early_stop.then(|| Stopper::new(rule, max_epochs));
+        let (select, patience) = (config.select, rule.patience);
         Self { select, max_epochs, stopper, patience, waiting: Waiting::default(), outcome: None, epoch: 0 }
     }
 
@@ -124,10 +126,14 @@ impl Selection {
     }
 }
 
-/// State of [`EarlyStop`] during a run.
+/// Early stopping as published.
+///
+/// After an epoch, training stops when the validation loss or metric is close to the mean of its last values: when their
+/// relative difference is below its threshold. A metric that has had the same value below 1 in every epoch does not count:
+/// it shows that nothing was learned yet, not that training has converged.
 #[derive(Debug)]
 struct Stopper {
-    rule: EarlyStop,
+    rule: EarlyStoppingSettings,
     recent: VecDeque<Score>,
     /// Metric of the first epoch, while that of every epoch is the same.
     constant: Option<f64>,
@@ -135,8 +141,8 @@ struct Stopper {
 }
 
 impl Stopper {
-    fn new(rule: EarlyStop, max_epochs: usize) -> Self {
-        let recent = VecDeque::with_capacity(rule.window.min(max_epochs) + 1);
+    fn new(rule: EarlyStoppingSettings, max_epochs: usize) -> Self {
+        let recent = VecDeque::with_capacity(rule.early_stop_window.min(max_epochs) + 1);
         Self { rule, recent, constant: None, stopped: false }
     }
 
@@ -148,13 +154,13 @@ impl Stopper {
         self.constant = self.constant.filter(|metric| *metric == score.metric);
         // A network that predicts one class for all nodes has a constant metric, and may still learn more.
         let says_nothing = self.constant.is_some_and(|metric| metric < 1.0);
-        if epoch > self.rule.after && !self.recent.is_empty() {
+        if epoch > self.rule.early_stop_after && !self.recent.is_empty() {
             let mean = |f: fn(&Score) -> f64| self.recent.iter().map(f).sum::<f64>() / self.recent.len() as f64;
             let settled = |mean: f64, value: f64, threshold: f64| (mean - value).abs() / mean < threshold;
-            self.stopped = settled(mean(|s| s.loss), score.loss, self.rule.loss_change)
-                || (!says_nothing && settled(mean(|s| s.metric), score.metric, self.rule.metric_change));
+            self.stopped = settled(mean(|s| s.loss), score.loss, self.rule.early_stop_loss_change)
+                || (!says_nothing && settled(mean(|s| s.metric), score.metric, self.rule.early_stop_metric_change));
         }
-        if self.recent.len() == self.rule.window {
+        if self.recent.len() == self.rule.early_stop_window {
             self.recent.pop_front();
         }
         self.recent.push_back(score);
@@ -177,7 +183,17 @@ mod tests {
         assert_eq!(waits(Some(Select::Loss), &[(1.0, 0.5), (1.1, 0.9), (0.9, 0.1), (0.9, 1.0)]), 1);
     }
 
-    fn stops_at(rule: EarlyStop, scores: &[(f64, f64)]) -> Option<usize> {
+    fn rule(after: usize, loss_change: f64, metric_change: f64) -> EarlyStoppingSettings {
+        EarlyStoppingSettings {
+            early_stop_after: after,
+            early_stop_window: 2,
+            early_stop_loss_change: loss_change,
+            early_stop_metric_change: metric_change,
+            ..EarlyStoppingSettings::default()
+        }
+    }
+
+    fn stops_at(rule: EarlyStoppingSettings, scores: &[(f64, f64)]) -> Option<usize> {
         let mut stopper = Stopper::new(rule, scores.len());
         scores.iter().enumerate().find_map(|(epoch, &(loss, metric))| {
             stopper.see(epoch, Score { loss, metric });
@@ -187,24 +203,22 @@ mod tests {
 
     #[test]
     fn stops_when_loss_or_metric_is_close_to_its_mean() {
-        let rule = EarlyStop { after: 2, window: 2, loss_change: 0.1, metric_change: 0.0 };
         // Training cannot stop up to epoch 2. Epoch 3 compares the loss 1.0 with the mean 1.75 of 2.0 and
         // 1.5; epoch 4 compares 1.2 with the mean 1.25.
         let falling = [(4.0, 0.1), (2.0, 0.2), (1.5, 0.3), (1.0, 0.4), (1.2, 0.5), (1.1, 0.6)];
-        assert_eq!(stops_at(rule, &falling), Some(4));
-        let by_metric = EarlyStop { loss_change: 0.0, metric_change: 0.25, ..rule };
+        assert_eq!(stops_at(rule(2, 0.1, 0.0), &falling), Some(4));
+        let by_metric = rule(2, 0.0, 0.25);
         assert_eq!(stops_at(by_metric, &[(1.0, 0.5), (0.5, 0.5), (0.2, 0.5), (0.1, 0.8), (0.05, 0.7)]), Some(4));
-        assert_eq!(stops_at(EarlyStop { after: 9, ..rule }, &falling), None);
+        assert_eq!(stops_at(rule(9, 0.1, 0.0), &falling), None);
     }
 
     #[test]
     fn a_metric_that_never_changed_does_not_stop() {
-        let rule = EarlyStop { after: 1, window: 2, loss_change: 0.0, metric_change: 0.1 };
-        let with = |metrics: [f64; 5]| stops_at(rule, &metrics.map(|metric| (1.0, metric)));
+        let with = |metrics: [f64; 5]| stops_at(rule(1, 0.0, 0.1), &metrics.map(|metric| (1.0, metric)));
         assert_eq!(with([0.8; 5]), None);
         assert_eq!(with([0.2, 0.8, 0.8, 0.8, 0.8]), Some(3));
         assert_eq!(with([1.0; 5]), Some(2), "a perfect metric cannot become better");
-        let by_loss = EarlyStop { loss_change: 0.1, ..rule };
+        let by_loss = rule(1, 0.1, 0.1);
         assert_eq!(stops_at(by_loss, &[(1.0, 0.8); 5]), Some(2));
     }
 }

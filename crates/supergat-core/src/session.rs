@@ -138,7 +138,7 @@ impl<'p, D: Device> Session<'p, D> {
     /// # let features = Features::dense(2, 1, vec![1.0f32, 2.0])?;
     /// # let labels = Labels::Single { classes: 2, of: vec![0, 1] };
     /// # let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]])?;
-    /// let architecture = Architecture { dropout: 0.0, ..Architecture::new("gcn".parse().unwrap(), &example) };
+    /// let architecture = Architecture::new("gcn".parse().unwrap(), &example).with(|a| a.network.dropout = 0.0);
     /// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, TrainConfig::default())?;
     /// let mut session = Session::new(&prepared, Model::zeros(architecture)?, 0, true)?;
     /// session.forward(0, true)?;

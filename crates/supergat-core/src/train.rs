@@ -223,7 +223,7 @@ impl<'p, D: Device> Trainer<'p, D> {
     /// Returns the weight of the edge loss, if the model has one.
     fn lambda_e(&self) -> Option<f64> {
         let prepared = self.session.prepared();
-        prepared.architecture().model.is_self_supervised().then_some(prepared.config().lambda_e)
+        prepared.architecture().model.is_self_supervised().then_some(prepared.config().edge_loss.lambda_e)
     }
 
     /// Runs the forward pass, the backward pass and the update on one example. The losses are read by
@@ -232,8 +232,8 @@ impl<'p, D: Device> Trainer<'p, D> {
         let lambda_e = self.lambda_e();
         self.steps += 1;
         let Self { session, recordings, .. } = self;
-        let config = session.prepared().config();
-        let adam = Adam { lr: config.lr, lambda_2: config.lambda_2 };
+        let training = &session.prepared().config().training;
+        let adam = Adam { lr: training.lr, lambda_2: training.lambda_2 };
         session.prepared().device().replay(&mut recordings[example][0], &mut || {
             session.forward(example, true)?;
             session.backward(example, true, lambda_e)?;

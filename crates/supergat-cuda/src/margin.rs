@@ -12,9 +12,10 @@ use crate::problem::margin::MarginPlan;
 use crate::problem::{Lists, Problem};
 use crate::scratch::AttentionScratch;
 use crate::teams::{self, THREADS};
+use supergat_core::Result;
 use supergat_core::device::{Attention, AttentionGradient, ProjectedGradient};
+use supergat_core::hyperparameters::ConstraintSettings;
 use supergat_core::random::Purpose;
-use supergat_core::{Boundary, Contrast, Result};
 
 const MARGIN: Source =
     Source { name: "margin", text: concat!(include_str!("../kernels/rows.cuh"), include_str!("../kernels/margin.cu")) };
@@ -42,7 +43,7 @@ pub(crate) fn margin_backward(
     place: u64,
 ) -> Result<()> {
     let (Some(vectors), Some(d_vectors)) = (attention.vectors, to.vectors.as_mut()) else { return Ok(()) };
-    let Contrast { negatives_per_edge, lambda_g, margin_g, boundary, .. } = plan.contrast;
+    let ConstraintSettings { negatives_per_edge, lambda_g, margin_g, .. } = plan.contrast.constraints;
     let structure = Loss {
         purpose: Purpose::ContrastRivals,
         pool: None,
@@ -50,12 +51,12 @@ pub(crate) fn margin_backward(
         lambda: lambda_g,
         margin: margin_g,
     };
-    let boundary = boundary.zip(plan.classes.as_ref()).map(|(Boundary { lambda_b, margin_b }, classes)| Loss {
+    let boundary = plan.contrast.boundary.zip(plan.classes.as_ref()).map(|(settings, classes)| Loss {
         purpose: Purpose::BoundaryRivals,
         pool: Some(&classes.unlike),
         triples: classes.triples,
-        lambda: lambda_b,
-        margin: margin_b,
+        lambda: settings.lambda_b,
+        margin: settings.margin_b,
     });
     let among = plan.classes.as_ref().map_or(0, |classes| address(&classes.alike));
     let layout = attention.layout;

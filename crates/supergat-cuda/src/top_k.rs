@@ -22,7 +22,7 @@ pub(crate) fn choose_top_k(
     let Some(plan) = problem.supervision.margins() else { return Ok(()) };
     let layout = attention.layout;
     let warps = problem.nodes * layout.groups;
-    let (nodes, k, slope) = (problem.nodes as u32, plan.contrast.top_k as u32, attention.slope as f32);
+    let (nodes, k, slope) = (problem.nodes as u32, plan.contrast.constraints.top_k as u32, attention.slope as f32);
     launch!(
         cuda,
         &TOP_K,

@@ -7,11 +7,12 @@ use supergat_core::device::{
     Attention, AttentionGradient, AttentionLoss, FromAbove, Join, LayerWidth, Mask, Output, OutputGradient, Place,
     ProjectedGradient, Random, Readings, STATE, SumsGradient, Supervision,
 };
+use supergat_core::hyperparameters::{ClassConstraintSettings, ConstraintSettings};
 use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
-    Architecture, Boundary, Contrast, Direction, Dropout, Example, Features, Form, Graph, HeadLayout, Labels,
-    ModelKind, SingleDevice,
+    Architecture, Contrast, Direction, Dropout, Example, Features, Form, Graph, HeadLayout, Labels, ModelKind,
+    SingleDevice,
 };
 use supergat_cpu::Cpu;
 use supergat_cpu::sampling::NegativeSampler;
@@ -101,8 +102,11 @@ fn passes<D: SingleDevice<Number = f32>>(device: &D, case: &Case) -> Passes {
     let has_vectors = form.has_vector() || form == Form::V2;
     let (model, attention_loss) = match loss {
         Loss::Margins { by_classes } => {
-            let boundary = by_classes.then_some(Boundary { lambda_b: 0.7, margin_b: 0.1 });
-            let contrast = Contrast { top_k: 4, negatives_per_edge: 3, lambda_g: 1.5, margin_g: 0.3, boundary };
+            let boundary = by_classes.then_some(ClassConstraintSettings { lambda_b: 0.7, margin_b: 0.1 });
+            let contrast = Contrast {
+                constraints: ConstraintSettings { top_k: 4, negatives_per_edge: 3, lambda_g: 1.5, margin_g: 0.3 },
+                boundary,
+            };
             (ModelKind::Constrained { by_classes }, AttentionLoss::Margins(contrast))
         }
         _ => (ModelKind::Attention { form, self_supervised: true }, AttentionLoss::Edges { p_e: 0.8, p_n: 0.5 }),

@@ -9,12 +9,13 @@ mod parity;
 mod properties;
 mod support;
 
-use common::{ALL_FORMS, FORMS, Recipe, architecture, with_edges};
+use common::{ALL_FORMS, FORMS, Recipe, architecture, with_blocks, with_edges};
 use std::ops::ControlFlow;
+use supergat_core::hyperparameters::{ClassConstraintSettings, ConstraintSettings, NetworkSettings};
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
-    Activation, Architecture, Blocks, Boundary, Contrast, Convolution, Direction, EdgeAttributes, Example, Features,
-    Form, Graph, ModelKind, Network, Norm, Prepared, Residual, Session, SingleDevice, TrainConfig, TrainState, Trainer,
+    Activation, Architecture, Contrast, Convolution, Direction, EdgeAttributes, Example, Features, Form, Graph,
+    ModelKind, Network, Norm, Prepared, Residual, Session, SingleDevice, TrainConfig, TrainState, Trainer,
 };
 use supergat_cpu::Cpu;
 use supergat_cuda::Cuda;
@@ -47,7 +48,12 @@ fn properties_hold() {
 /// and without weights and features of edges.
 fn cases() -> Vec<(String, Architecture, Example<f32>, TrainConfig)> {
     let mut cases = Vec::new();
-    let config = TrainConfig { p_e: 0.7, p_n: 0.9, max_epochs: 10, early_stop: None, ..TrainConfig::default() };
+    let config = TrainConfig::default().with(|c| {
+        c.edge_loss.p_e = 0.7;
+        c.edge_loss.p_n = 0.9;
+        c.training.max_epochs = 10;
+        c.early_stopping.early_stop = false;
+    });
     let mut add = |name: String, shape: Architecture, example: &Example<f32>, config: TrainConfig| {
         cases.push((name, shape, example.clone(), config));
     };
@@ -60,7 +66,12 @@ fn cases() -> Vec<(String, Architecture, Example<f32>, TrainConfig)> {
             let example: Example<f32> = recipe.build();
             for (supervised, dropout) in [(true, 0.3), (false, 0.6), (true, 0.0)] {
                 let shape = architecture(&example, form, supervised);
-                let shape = Architecture { heads, output_heads, hidden, dropout, ..shape };
+                let shape = shape.with(|a| {
+                    a.network.heads = heads;
+                    a.network.output_heads = output_heads;
+                    a.network.hidden = hidden;
+                    a.network.dropout = dropout;
+                });
                 add(format!("{form:?} {heads} {output_heads} {supervised} {dropout}"), shape, &example, config);
             }
         }
@@ -68,7 +79,11 @@ fn cases() -> Vec<(String, Architecture, Example<f32>, TrainConfig)> {
     for sparse in [false, true] {
         let example: Example<f32> =
             Recipe { nodes: 50, edges: 130, features: 9, sparse, seed: 3, ..Recipe::default() }.build();
-        let shape = Architecture { hidden: 5, dropout: 0.3, layers: 3, ..architecture(&example, FORMS[0], false) };
+        let shape = architecture(&example, FORMS[0], false).with(|a| {
+            a.network.hidden = 5;
+            a.network.dropout = 0.3;
+            a.network.layers = 3;
+        });
         let kinds = [Convolution::Gcn, Convolution::GcnIncoming, Convolution::Sage, Convolution::SageRoot];
         for kind in kinds.map(ModelKind::Convolution).into_iter().chain([ModelKind::Mlp]) {
             add(format!("{kind} sparse {sparse}"), Architecture { model: kind, ..shape }, &example, config);
@@ -76,11 +91,8 @@ fn cases() -> Vec<(String, Architecture, Example<f32>, TrainConfig)> {
         let train = Example { train: (0..30).collect(), validation: vec![30], test: vec![31, 32], ..example.clone() };
         for by_classes in [false, true] {
             let contrast = Contrast {
-                top_k: 2,
-                negatives_per_edge: 3,
-                lambda_g: 1.3,
-                margin_g: 0.3,
-                boundary: by_classes.then_some(Boundary { lambda_b: 0.9, margin_b: 0.1 }),
+                constraints: ConstraintSettings { top_k: 2, negatives_per_edge: 3, lambda_g: 1.3, margin_g: 0.3 },
+                boundary: by_classes.then_some(ClassConstraintSettings { lambda_b: 0.9, margin_b: 0.1 }),
             };
             let model = ModelKind::Constrained { by_classes };
             let config = TrainConfig { contrast: Some(contrast), ..config };
@@ -106,8 +118,12 @@ fn label_cases(config: TrainConfig) -> Vec<(String, Architecture, Example<f32>, 
             if k == 4 {
                 example = example.with_class_weights([0.5, 1.0, 2.0]).unwrap();
             }
-            let shape = Architecture { model, dropout: 0.3, hidden: 8, ..architecture(&example, FORMS[0], false) };
-            let shape = Architecture { label_input: 0.5, label_reuse, ..shape };
+            let shape = architecture(&example, FORMS[0], false).with(|a| {
+                a.model = model;
+                a.network.dropout = 0.3;
+                a.network.hidden = 8;
+            });
+            let shape = shape.with(|a| (a.network.label_input, a.network.label_reuse) = (0.5, label_reuse));
             cases.push((format!("{model} with labels as input, reuse {label_reuse}"), shape, example, config));
         }
     }
@@ -118,7 +134,7 @@ fn label_cases(config: TrainConfig) -> Vec<(String, Architecture, Example<f32>, 
 /// attention; many heads and one wide head.
 fn deep_cases(config: TrainConfig) -> Vec<(String, Architecture, Example<f32>, TrainConfig)> {
     let mut cases = Vec::new();
-    let all = Blocks { input_layer: true, output_layer: true, ..Blocks::default() };
+    let all = NetworkSettings { input_layer: true, output_layer: true, ..NetworkSettings::default() };
     let (relu, elu) = (Activation::Relu, Activation::Elu);
     for (k, (residual, norm, activation)) in [
         (Residual::Linear, Norm::Batch, relu),
@@ -145,25 +161,32 @@ fn deep_cases(config: TrainConfig) -> Vec<(String, Architecture, Example<f32>, T
                 let example = if weighted || width > 0 { with_hub(recipe, weighted, width) } else { recipe.build() };
                 let (self_loops, attention_dropout) = ((j + k) % 3 != 0, k % 2 == 0);
                 let separate_ego = (j + k) % 4 == 1;
-                let blocks = Blocks { residual, norm, activation, self_loops, attention_dropout, separate_ego, ..all };
+                let blocks =
+                    NetworkSettings { residual, norm, activation, self_loops, attention_dropout, separate_ego, ..all };
                 let model = match (j, k % 4) {
                     (0, 3) => ModelKind::Mlp,
                     (4, 2) => ModelKind::Convolution(Convolution::SageRoot),
                     _ => architecture(&example, form, k % 3 != 2).model,
                 };
                 let is_attention = matches!(model, ModelKind::Attention { .. });
-                let blocks =
-                    if is_attention { blocks } else { Blocks { self_loops: true, separate_ego: false, ..blocks } };
-                let shape = Architecture {
-                    heads,
-                    hidden,
-                    layers: 3,
-                    dropout: if j == 1 { 0.0 } else { 0.3 },
-                    ..architecture(&example, form, false)
+                let blocks = if is_attention {
+                    blocks
+                } else {
+                    NetworkSettings { self_loops: true, separate_ego: false, ..blocks }
                 };
+                let shape = architecture(&example, form, false).with(|a| {
+                    a.network.heads = heads;
+                    a.network.hidden = hidden;
+                    a.network.layers = 3;
+                    a.network.dropout = if j == 1 { 0.0 } else { 0.3 };
+                });
                 let edge_features = if is_attention { width } else { 0 };
                 let edge_messages = is_attention && width > 0 && k % 2 == 1;
-                let shape = Architecture { model, blocks, edge_features, edge_messages, ..shape };
+                let shape = with_blocks(shape, blocks).with(|a| {
+                    a.model = model;
+                    a.edge_features = edge_features;
+                    a.network.edge_messages = edge_messages;
+                });
                 let name = format!("deep {model} {heads} {hidden} weights {weighted} features {width} {blocks:?}");
                 if model != ModelKind::Mlp || !weighted {
                     cases.push((name, shape, example, config));
@@ -197,7 +220,13 @@ fn edge_cases(config: TrainConfig) -> Vec<(String, Architecture, Example<f32>, T
                 if k % 2 == 0 { with_edges(recipe, weighted, width) } else { with_hub(recipe, weighted, width) };
             for (supervised, dropout) in [(true, 0.3), (false, 0.0)] {
                 let shape = architecture(&example, form, supervised);
-                let shape = Architecture { heads, output_heads, hidden, dropout, edge_messages, ..shape };
+                let shape = shape.with(|a| {
+                    a.network.heads = heads;
+                    a.network.output_heads = output_heads;
+                    a.network.hidden = hidden;
+                    a.network.dropout = dropout;
+                    a.network.edge_messages = edge_messages;
+                });
                 let name = format!("{form:?} {heads} {output_heads} weights {weighted} features {width} {dropout}");
                 cases.push((name, shape, example.clone(), config));
             }
@@ -208,7 +237,8 @@ fn edge_cases(config: TrainConfig) -> Vec<(String, Architecture, Example<f32>, T
     {
         let recipe = Recipe { nodes: 60, edges: 200, directed: k % 2 == 0, seed: k as u64, ..Recipe::default() };
         for example in [with_edges(recipe, true, 0), with_hub(recipe, true, 2)] {
-            let shape = Architecture { hidden: 5, dropout: 0.3, ..architecture(&example, FORMS[0], false) };
+            let shape =
+                architecture(&example, FORMS[0], false).with(|a| (a.network.hidden, a.network.dropout) = (5, 0.3));
             let shape = Architecture { model: ModelKind::Convolution(kind), edge_features: 0, ..shape };
             cases.push((format!("{} weights", shape.model), shape, example, config));
         }
@@ -337,8 +367,12 @@ fn several_graphs_train_as_on_the_cpu() {
     let recipe = |seed: u64, nodes: usize| Recipe { seed, nodes, edges: 4 * nodes, multi: true, ..Recipe::default() };
     let examples: Vec<Example<f32>> =
         [(1, 40), (2, 90), (3, 25)].map(|(seed, nodes)| recipe(seed, nodes).build()).into();
-    let shape = Architecture { dropout: 0.2, heads: 4, hidden: 8, ..architecture(&examples[0], FORMS[2], true) };
-    let config = TrainConfig { max_epochs: 5, early_stop: None, ..TrainConfig::default() };
+    let shape = architecture(&examples[0], FORMS[2], true).with(|a| {
+        a.network.dropout = 0.2;
+        a.network.heads = 4;
+        a.network.hidden = 8;
+    });
+    let config = TrainConfig::default().with(|c| (c.training.max_epochs, c.early_stopping.early_stop) = (5, false));
     let (ours, theirs) = (trained(&cuda, shape, &examples, config), trained(&Cpu::default(), shape, &examples, config));
     for (k, (found, expected)) in ours.iter().zip(&theirs).enumerate() {
         assert_close(&format!("{k}"), found, expected, 2e-3);
@@ -349,7 +383,10 @@ fn several_graphs_train_as_on_the_cpu() {
 #[test]
 fn cgat_refuses_weights_of_edges() {
     let Some(cuda) = gpu() else { return };
-    let contrast = Contrast { top_k: 2, negatives_per_edge: 3, lambda_g: 1.3, margin_g: 0.3, boundary: None };
+    let contrast = Contrast {
+        constraints: ConstraintSettings { top_k: 2, negatives_per_edge: 3, lambda_g: 1.3, margin_g: 0.3 },
+        boundary: None,
+    };
     let config = TrainConfig { contrast: Some(contrast), ..TrainConfig::default() };
     let recipe = Recipe { nodes: 60, edges: 200, ..Recipe::default() };
     for (weighted, width) in [(true, 0), (true, 2), (false, 2)] {
@@ -397,7 +434,7 @@ fn samples_and_masks_are_the_same_bits() {
     let Some(cuda) = gpu() else { return };
     let samples = |example: &Example<f32>, step: u32| {
         let shape = architecture(example, FORMS[3], true);
-        let config = TrainConfig { p_e: 0.8, p_n: 0.5, ..TrainConfig::default() };
+        let config = TrainConfig::default().with(|c| (c.edge_loss.p_e, c.edge_loss.p_n) = (0.8, 0.5));
         let examples = std::slice::from_ref(example);
         let (cpu, gpu) =
             (Prepared::on(&Cpu::default(), examples, shape, config), Prepared::on(&cuda, examples, shape, config));

@@ -8,6 +8,7 @@ use supergat_core::device::{
     Adam, AttentionLoss, FromAbove, Input, Join, LabelInput, LabelLoss, LayerWidth, Mask, Output, OutputGradient,
     ParameterMemory, Place, Random, Readings, STATE, SumsGradient,
 };
+use supergat_core::hyperparameters::TrainingSettings;
 use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
@@ -64,9 +65,9 @@ fn sparse_features(nodes: usize, columns: usize) -> SparseMatrix<f32> {
 fn placed(cuda: &Cuda, example: &Example<f32>, model: &str) -> (Problem, supergat_cuda::Scratch) {
     let mut architecture = Architecture::new(model.parse().unwrap(), example);
     // Wide enough for the widest hidden input of these tests.
-    architecture.heads = 8;
-    architecture.hidden = 40;
-    architecture.dropout = 0.6;
+    architecture.network.heads = 8;
+    architecture.network.hidden = 40;
+    architecture.network.dropout = 0.6;
     let problem = cuda.place(example, &architecture, AttentionLoss::None).unwrap();
     let problems = [problem];
     let layers = [LayerWidth { stride: 2048, heads: 8, weight: 1, sums: 1 }];
@@ -280,6 +281,7 @@ fn losses_and_scores_agree_with_the_cpu() {
         .flat_map(|case| [(false, 0.0), (true, 0.0), (false, 2.0), (true, 0.5)].map(|terms| (case, terms)))
         .filter(|((_, multi), (weighted, _))| !(*multi && *weighted))
     {
+        let settings = TrainingSettings { focal_gamma, ..TrainingSettings::default() };
         let mut example = example(nodes, dense_features(nodes, 3), multi, Direction::Undirected);
         if weighted {
             let weights: Vec<f64> = (0..CLASSES).map(|class| 0.5 + class as f64).collect();
@@ -299,7 +301,7 @@ fn losses_and_scores_agree_with_the_cpu() {
                 class_weights: example.class_weights.as_deref().unwrap_or(&[]),
                 total: example.training_weight(),
                 shown: &[],
-                focal_gamma,
+                settings: &settings,
             },
             &logits,
             &mut expected,
@@ -314,7 +316,7 @@ fn losses_and_scores_agree_with_the_cpu() {
             cuda.label_loss_backward(
                 &problem,
                 &on_gpu,
-                LabelLoss { focal_gamma, shown: None },
+                LabelLoss { settings: &settings, shown: None },
                 &mut gradient,
                 &mut scratch,
                 to,
@@ -351,7 +353,7 @@ fn label_input<D: SingleDevice<Number = f32>>(
     let [problem] = &problems;
     let mut clock = device.clock(11).unwrap();
     device.set_step(&mut clock, 5).unwrap();
-    let (count, dropout) = (shape.shown_labels(example.train.len()), Dropout::new(shape.dropout));
+    let (count, dropout) = (shape.shown_labels(example.train.len()), Dropout::new(shape.network.dropout));
     let input = LabelInput { clock: training.then_some(&clock), shown: count, dropout };
     let mut memory = |from: &[f32]| {
         let mut to = device.numbers(from.len(), &mut arena).unwrap();
@@ -382,7 +384,8 @@ fn label_input<D: SingleDevice<Number = f32>>(
         found.extend([fetch(&out, nodes * stride), fetch(&d_w, rows * stride)]);
     }
     let mut record = device.record(1).unwrap();
-    let loss = LabelLoss { focal_gamma: 0.0, shown: training.then_some((&shown, count)) };
+    let settings = TrainingSettings::default();
+    let loss = LabelLoss { settings: &settings, shown: training.then_some((&shown, count)) };
     let place = Place { record: &mut record, example: 0 };
     device.label_loss_backward(problem, &logits, loss, &mut gradient, &mut scratch, place).unwrap();
     let mut readings = Readings::new(1);
@@ -402,7 +405,7 @@ fn labels_as_input_agree_with_the_cpu() {
         let features = if sparse { Features::Sparse(sparse_features(nodes, 12)) } else { dense_features(nodes, 12) };
         let example = example(nodes, features, multi, Direction::Undirected);
         let plain = Architecture::new("mlp".parse().unwrap(), &example);
-        let shape = Architecture { label_input: 0.5, dropout, ..plain };
+        let shape = plain.with(|a| (a.network.label_input, a.network.dropout) = (0.5, dropout));
         for training in [false, true] {
             let what = format!("{nodes} nodes, multi {multi}, training {training}");
             let [first, again] = [0, 1].map(|_| label_input(&cuda, &example, shape, training));

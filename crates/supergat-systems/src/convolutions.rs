@@ -68,8 +68,9 @@ impl<T: Primitives> Convolutions<T> {
         let (mut layers, mut widths) = (Vec::new(), Vec::new());
         let mut input = HeadLayout::plain(a.input_features);
         let mut mask_bytes = example.feature_mask_bytes();
-        for index in 0..a.layers {
-            let output = HeadLayout::plain(if index + 1 == a.layers { a.classes } else { a.hidden });
+        let network = &a.network;
+        for index in 0..network.layers {
+            let output = HeadLayout::plain(if index + 1 == network.layers { a.classes } else { network.hidden });
             let stride = output.stride();
             let name = format!("layer{}.w", index + 1);
             let weight = Parameter::weight(device, name, input, index > 0, output, 1)?;
@@ -77,7 +78,7 @@ impl<T: Primitives> Convolutions<T> {
             layers.push(Layer {
                 weight,
                 stride,
-                keep: arena.list(if training && a.dropout > 0.0 { mask_bytes } else { 0 }),
+                keep: arena.list(if training && network.dropout > 0.0 { mask_bytes } else { 0 }),
                 z: arena.numbers(nodes * stride),
                 output: arena.numbers(nodes * stride),
             });
@@ -95,7 +96,7 @@ impl<T: Primitives> Convolutions<T> {
         ones.fill(T::ONE);
         Ok(Self {
             layers,
-            dropout: Dropout::new(a.dropout),
+            dropout: Dropout::new(network.dropout),
             parts: Parts::by_offsets(&work),
             ones,
             by_outgoing: arena.numbers(if training { graph.edges() } else { 0 }),
@@ -168,7 +169,7 @@ impl<T: Primitives> Convolutions<T> {
         let (device, problem, graph) = (context.device, context.problem, &*context.example.graph);
         let Self { layers, dropout, parts, ones, by_outgoing, logits, label_gradient, sums, projected, .. } = self;
         let (scratch, record) = (&mut self.scratch, &mut self.record);
-        let loss = LabelLoss { focal_gamma: context.focal_gamma, shown: None };
+        let loss = LabelLoss { settings: context.training, shown: None };
         let place = Place { record, example: 0 };
         device.label_loss_backward(problem, logits, loss, label_gradient, scratch, place)?;
         parts.for_each(per_edge(graph.outgoing(), by_outgoing), |nodes, out| {

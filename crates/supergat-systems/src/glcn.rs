@@ -86,8 +86,8 @@ impl<'p, T: Primitives> Glcn<'p, T> {
             vector: Parameter::row(device, "graph.a".into(), layout)?,
             convolutions,
             stride,
-            dropout: Dropout::new(a.dropout),
-            keep: arena.list(if training && a.dropout > 0.0 { example.feature_mask_bytes() } else { 0 }),
+            dropout: Dropout::new(a.network.dropout),
+            keep: arena.list(if training && a.network.dropout > 0.0 { example.feature_mask_bytes() } else { 0 }),
             h: arena.numbers(nodes * stride),
             scores: arena.numbers(edges),
             weights: arena.numbers(edges),
@@ -262,7 +262,7 @@ impl<T: Primitives> Learner<T> for Glcn<'_, T> {
     fn update(&mut self, clock: &Draw) -> Result<()> {
         let (device, config) = (self.prepared.device(), self.prepared.config());
         let decay = self.options.lr_decay.powi((clock.step / DECAY_EPOCHS) as i32);
-        let adam = Adam { lr: decay * config.lr, lambda_2: config.lambda_2 };
+        let adam = Adam { lr: decay * config.training.lr, lambda_2: config.training.lambda_2 };
         let of_graph = Adam { lr: decay * self.options.graph_lr, ..adam };
         let parameters = [&mut self.projection, &mut self.vector];
         device.adam(of_graph, clock, parameters.into_iter().map(Parameter::memory))?;

@@ -29,7 +29,7 @@ use learner::{Learner, outer_logits, train_learner};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use supergat_core::checkpoint::{Weights, check_size};
-use supergat_core::hyperparameters::{GamOptions, GlcnOptions, LdsOptions, NeuralSparseOptions};
+use supergat_core::hyperparameters::{GamOptions, GlcnOptions, LdsOptions, NeuralSparseOptions, SettingsGroup};
 use supergat_core::layers::{Context, Parameter};
 use supergat_core::memory::Arena;
 use supergat_core::train::check_selection;

@@ -417,7 +417,7 @@ impl<T: Primitives> Learner<T> for NeuralSparse<'_, T> {
 
     fn update(&mut self, clock: &Draw) -> Result<()> {
         let (device, config) = (self.prepared.device(), self.prepared.config());
-        let adam = Adam { lr: config.lr, lambda_2: config.lambda_2 };
+        let adam = Adam { lr: config.training.lr, lambda_2: config.training.lambda_2 };
         let parameters = [&mut self.ends, &mut self.bias, &mut self.vector].into_iter().chain(&mut self.of_edges);
         device.adam(adam, clock, parameters.map(Parameter::memory))?;
         self.convolutions.update(device, adam, clock)

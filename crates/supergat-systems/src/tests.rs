@@ -54,8 +54,18 @@ fn example<T: Primitives>(nodes: u32, links: u64, direction: Direction, attribut
 
 fn prepared<T: Primitives>(example: Example<T>, options: &Options, dropout: f64) -> Prepared<Cpu<T>> {
     let plain = Architecture::new(ModelKind::System(options.system()), &example);
-    let config = TrainConfig { max_epochs: 12, ..TrainConfig::default() };
-    Prepared::on(&Cpu::default(), &[example], Architecture { hidden: 6, dropout, layers: 3, ..plain }, config).unwrap()
+    let config = TrainConfig::default().with(|c| c.training.max_epochs = 12);
+    Prepared::on(
+        &Cpu::default(),
+        &[example],
+        plain.with(|a| {
+            a.network.hidden = 6;
+            a.network.dropout = dropout;
+            a.network.layers = 3;
+        }),
+        config,
+    )
+    .unwrap()
 }
 
 /// Returns the objective of the weights with number `changed`: the graph of GLCN may not learn from labels.

@@ -3,17 +3,20 @@
 #[path = "../../supergat-cpu/tests/engine/common.rs"]
 mod common;
 
-use common::{ALL_FORMS, FORMS, Recipe, architecture, with_edges};
+use common::{ALL_FORMS, FORMS, Recipe, architecture, with_blocks, with_edges};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat_cluster::peers::Alone;
 use supergat_cluster::{Cluster, Partition, Share};
-use supergat_core::hyperparameters::{GamOptions, GlcnOptions, LdsOptions, NeuralSparseOptions};
+use supergat_core::hyperparameters::{
+    ClassConstraintSettings, ConstraintSettings, EarlyStoppingSettings, GamOptions, GlcnOptions, LdsOptions,
+    NetworkSettings, NeuralSparseOptions,
+};
 use supergat_core::{
-    Activation, Architecture, Blocks, Boundary, Contrast, Device, EarlyStop, Example, Form, ModelKind, Norm, Prepared,
-    Residual, TrainConfig, Trainer,
+    Activation, Architecture, Contrast, Device, Example, Form, ModelKind, Norm, Prepared, Residual, TrainConfig,
+    Trainer,
 };
 use supergat_cpu::Cpu;
 use supergat_systems::{Options, train};
@@ -93,7 +96,7 @@ fn systems_allocate_nothing(sparse: bool) {
     for options in [Options::Glcn(glcn), Options::NeuralSparse(chosen)] {
         let (example, model) = (recipe.build::<f32>(), ModelKind::System(options.system()));
         let shape = Architecture::new(model, &example);
-        let config = TrainConfig { max_epochs: 22, ..TrainConfig::default() };
+        let config = TrainConfig::default().with(|c| c.training.max_epochs = 22);
         let prepared = Prepared::on(&Cpu::default(), &[example], shape, config).unwrap();
         // As in `allocations_in_six`.
         let epochs = &allocations_of_epochs(&prepared, options)[4..];
@@ -106,8 +109,13 @@ fn systems_allocate_nothing(sparse: bool) {
 /// and one that is the best so far copies its weights.
 fn lds_steps_allocate_nothing(sparse: bool) {
     let example = Recipe { nodes: 200, edges: 800, features: 30, sparse, ..Recipe::default() }.build::<f32>();
-    let shape = Architecture { hidden: 8, dropout: 0.5, ..Architecture::new("lds".parse().unwrap(), &example) };
-    let config = TrainConfig { lr: 0.01, lambda_2: 0.001, max_epochs: 8, ..TrainConfig::default() };
+    let shape =
+        Architecture::new("lds".parse().unwrap(), &example).with(|a| (a.network.hidden, a.network.dropout) = (8, 0.5));
+    let config = TrainConfig::default().with(|c| {
+        c.training.lr = 0.01;
+        c.training.lambda_2 = 0.001;
+        c.training.max_epochs = 8;
+    });
     let prepared = Prepared::on(&Cpu::default(), &[example], shape, config).unwrap();
     let allocations = |max_steps| {
         let options = LdsOptions {
@@ -147,7 +155,7 @@ fn gam_allocates_between_rounds_only() {
     };
     let example = Recipe { nodes: 600, edges: 4000, features: 30, ..Recipe::default() }.build::<f32>();
     let shape = Architecture::new("gcn-gam".parse().unwrap(), &example);
-    let training = TrainConfig { max_epochs: 10, ..TrainConfig::default() };
+    let training = TrainConfig::default().with(|c| c.training.max_epochs = 10);
     let prepared = Prepared::on(&Cpu::default(), &[example], shape, training).unwrap();
     let allocated: Vec<usize> =
         allocations_of_epochs(&prepared, Options::Gam(options)).into_iter().map(|(_, count)| count).collect();
@@ -160,12 +168,12 @@ fn gam_allocates_between_rounds_only() {
 fn epochs_allocate_nothing() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     pool.install(|| {
-        let plain = Blocks::default();
+        let plain = NetworkSettings::default();
         let forms = ALL_FORMS.map(|form| (ModelKind::Attention { form, self_supervised: true }, plain));
         let deep = [Norm::None, Norm::Layer, Norm::Batch].map(|norm| {
             let residual = if norm == Norm::Layer { Residual::Identity } else { Residual::Linear };
-            let deep = Blocks { residual, norm, activation: Activation::Relu, input_layer: true, ..plain };
-            (forms[3].0, Blocks { output_layer: norm == Norm::Batch, self_loops: norm != Norm::Batch, ..deep })
+            let deep = NetworkSettings { residual, norm, activation: Activation::Relu, input_layer: true, ..plain };
+            (forms[3].0, NetworkSettings { output_layer: norm == Norm::Batch, self_loops: norm != Norm::Batch, ..deep })
         });
         let constrained = [(ModelKind::Constrained { by_classes: true }, plain)];
         for (kind, blocks) in forms.into_iter().chain(constrained).chain(deep) {
@@ -177,31 +185,45 @@ fn epochs_allocate_nothing() {
                     true => with_edges::<f32>(recipe, true, 3),
                     false => recipe.build(),
                 });
-                let stop = EarlyStop { after: 100, window: 5, loss_change: 0.0, metric_change: 0.0 };
-                let config = TrainConfig {
-                    lr: 0.01,
-                    lambda_2: 0.0,
-                    lambda_e: 1.0,
-                    p_e: 0.8,
-                    p_n: 0.5,
-                    contrast: (!kind.is_self_supervised()).then_some(Contrast {
-                        top_k: 3,
-                        negatives_per_edge: 4,
-                        lambda_g: 1.5,
-                        margin_g: 0.5,
-                        boundary: Some(Boundary { lambda_b: 0.5, margin_b: 0.1 }),
-                    }),
-                    focal_gamma: 0.0,
-                    checkpointing: blocks.has_steps() && sparse,
-                    max_epochs: 30,
-                    early_stop: Some(stop),
-                    patience: 0,
-                    select: None,
+                let stop = EarlyStoppingSettings {
+                    early_stop: true,
+                    early_stop_after: 100,
+                    early_stop_window: 5,
+                    early_stop_loss_change: 0.0,
+                    early_stop_metric_change: 0.0,
+                    ..EarlyStoppingSettings::default()
                 };
+                let config = TrainConfig::default().with(|c| {
+                    c.training.lr = 0.01;
+                    c.training.lambda_2 = 0.0;
+                    c.edge_loss.lambda_e = 1.0;
+                    c.edge_loss.p_e = 0.8;
+                    c.edge_loss.p_n = 0.5;
+                    c.contrast = (!kind.is_self_supervised()).then_some(Contrast {
+                        constraints: ConstraintSettings {
+                            top_k: 3,
+                            negatives_per_edge: 4,
+                            lambda_g: 1.5,
+                            margin_g: 0.5,
+                        },
+                        boundary: Some(ClassConstraintSettings { lambda_b: 0.5, margin_b: 0.1 }),
+                    });
+                    c.training.focal_gamma = 0.0;
+                    c.training.checkpointing = blocks.has_steps() && sparse;
+                    c.training.max_epochs = 30;
+                    c.early_stopping = stop;
+                    c.early_stopping.patience = 0;
+                    c.select = None;
+                });
                 let shape = architecture(&examples[0], FORMS[0], true);
                 let edge_messages = shape.edge_features > 0;
-                let shape = Architecture { model: kind, dropout: 0.5, layers: 3, edge_messages, blocks, ..shape };
-                let labelled = Architecture { label_input: 0.5, label_reuse: 1, ..shape };
+                let shape = with_blocks(shape, blocks).with(|a| {
+                    a.model = kind;
+                    a.network.dropout = 0.5;
+                    a.network.layers = 3;
+                    a.network.edge_messages = edge_messages;
+                });
+                let labelled = shape.with(|a| (a.network.label_input, a.network.label_reuse) = (0.5, 1));
                 let prepared = Prepared::on(&Cpu::default(), &examples, labelled, config).unwrap();
                 assert_eq!(allocations(&prepared), 0, "{kind}, labels as input: allocations in six epochs");
                 let what = format!("{kind}, sparse {sparse}, {blocks:?}");

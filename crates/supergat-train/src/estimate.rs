@@ -116,7 +116,7 @@ pub fn estimate(
     if parameters <= MANY_PARAMETERS {
         let prepared = prepare(dataset, settings)?;
         renumbered = prepared.renumbered_bytes();
-        if !architecture.blocks.self_loops {
+        if !architecture.network.self_loops {
             // Attention reads a copy of the lists without self-loops.
             renumbered += dataset.examples.iter().map(|example| example.graph.bytes()).sum::<u64>();
         }
@@ -222,9 +222,9 @@ fn placed(example: &Example<f32>, architecture: &Architecture) -> u64 {
         Features::Sparse(_) => 20 * stored + 4 * nodes,
     };
     // Dense inputs are copied for dropout.
-    let hidden = HeadLayout::new(architecture.heads, architecture.hidden).stride();
+    let hidden = HeadLayout::new(architecture.network.heads, architecture.network.hidden).stride();
     let columns = if let Features::Dense { columns, .. } = **features { columns } else { 0 };
-    let dropped = if architecture.dropout > 0.0 { 4 * nodes * columns.max(hidden) as u64 } else { 0 };
+    let dropped = if architecture.network.dropout > 0.0 { 4 * nodes * columns.max(hidden) as u64 } else { 0 };
     // Attention reads all weights and features of edges, convolutions the weights by target and by source.
     let all = example.edges.as_ref().map_or(0, |edges| edges.bytes());
     let attributes = match architecture.model {

@@ -132,7 +132,7 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
         let scores = [state, rows.source_score];
         plan.with_scores(self.peers(), edges, rows.layout.head_stride(), scores, false, |scores| {
             let attention = to_all(rows, edges, scores.sources);
-            T::choose_top_k(&problem.edge_rows, attention, state, plan.contrast.top_k, own);
+            T::choose_top_k(&problem.edge_rows, attention, state, plan.contrast.constraints.top_k, own);
         })?;
         ghosts.complete(self.peers(), groups, chosen)
     }

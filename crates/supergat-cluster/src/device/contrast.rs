@@ -12,6 +12,7 @@ use bytemuck::Pod;
 use std::sync::Mutex;
 use supergat_core::contrast::ClassEdges;
 use supergat_core::device::STATE;
+use supergat_core::hyperparameters::ConstraintSettings;
 use supergat_core::memory::Buffer;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::stopwatch::timed;
@@ -147,7 +148,7 @@ impl ContrastSamples {
         stream: impl Fn(Purpose) -> Stream,
     ) -> Result<()> {
         let Self { structure, boundary, sent, own } = self;
-        let per_edge = plan.contrast.negatives_per_edge;
+        let per_edge = plan.contrast.constraints.negatives_per_edge;
         let mut draw = |to: &mut Comparisons, pool: Pool<'_>, among: Option<&[u8]>, stream: Stream| {
             let draws = RivalDraws { stream, first_edge: lists.edges.first_edge, per_edge };
             to.draw(peers, lists, pool, among, draws, sent, own)
@@ -173,7 +174,7 @@ impl ContrastSamples {
         to: ScoreGradient<'_, T>,
         mut record: impl FnMut(&[f64], &dyn Fn(f64) -> f64),
     ) {
-        let Contrast { lambda_g, margin_g, boundary, .. } = plan.contrast;
+        let Contrast { constraints: ConstraintSettings { lambda_g, margin_g, .. }, boundary } = plan.contrast;
         let terms =
             [Some((&self.structure, lambda_g, margin_g)), boundary.map(|b| (&self.boundary, b.lambda_b, b.margin_b))];
         let outgoing =
@@ -181,7 +182,7 @@ impl ContrastSamples {
         let ScoreGradient { z, vectors: d_vectors, losses } = to;
         for (Comparisons { rivals, offsets, triples, count }, lambda, margin) in terms.into_iter().flatten() {
             let weight = lambda / (*count.max(&1) * attention.layout.heads as u64) as f64;
-            let per_edge = plan.contrast.negatives_per_edge;
+            let per_edge = plan.contrast.constraints.negatives_per_edge;
             let margin = Margin { rivals, per_edge, offsets, triples, margin, weight };
             let to = ScoreGradient { z: &mut *z, vectors: &mut *d_vectors, losses: &mut *losses };
             T::margin_backward(lists.parts, attention, scores, margin, outgoing, to);

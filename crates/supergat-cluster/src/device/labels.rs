@@ -23,7 +23,7 @@ impl<T: Primitives + Pod> LabelLosses for Cluster<T> {
         let length = problem.nodes() * rows.labels.classes();
         let (logits, gradient, losses) = (&logits[..length], &mut gradient[..length], &mut scratch.losses);
         let (class_weights, total) = (problem.share.class_weights().unwrap_or(&[]), problem.training_weight);
-        let terms = LabelTerms { class_weights, total, shown: &[], focal_gamma: loss.focal_gamma };
+        let terms = LabelTerms { class_weights, total, shown: &[], settings: loss.settings };
         T::label_loss_backward(&problem.rows, &rows.labels, &problem.chosen, terms, logits, gradient, losses);
         let sums = by_part(losses, problem.inputs.iter().map(|input| input.rows.len()));
         let record = problem.sums(place);

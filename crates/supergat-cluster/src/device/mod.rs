@@ -59,7 +59,7 @@ use std::sync::Arc;
 /// let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 1] };
 /// let example = Example::new(graph, features, labels, [vec![0, 3], vec![1], vec![2]])?;
 /// let architecture = Architecture::new("supergat-mx".parse().unwrap(), &example);
-/// let config = TrainConfig { max_epochs: 20, ..TrainConfig::default() };
+/// let config = TrainConfig::default().with(|c| c.training.max_epochs = 20);
 ///
 /// let partition = Arc::new(Partition::even(4, 2, 2, 2)?);
 /// let train = |process: usize, peers: ThreadPeers| {

@@ -68,7 +68,7 @@ impl<T: Primitives + Pod> ClusterProblem<T> {
         let inputs: Vec<InputParts> = of_parts().map(|range| InputParts::of_rows(&rows.features, range)).collect();
         let mut chosen = vec![false; edges.global().len()];
         rows.splits[0].iter().for_each(|&node| chosen[node as usize] = true);
-        let no_loops = (!architecture.blocks.attends_to_self()).then(|| edges.without_loops());
+        let no_loops = (!architecture.network.attends_to_self()).then(|| edges.without_loops());
         let attended = no_loops.as_ref().unwrap_or(edges);
         let (mut sampler, mut contrast) = (None, None);
         match loss {

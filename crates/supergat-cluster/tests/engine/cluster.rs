@@ -6,9 +6,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use supergat_cluster::peers::ThreadPeers;
 use supergat_cluster::{Cluster, Partition, Share};
-use supergat_core::{
-    Architecture, Convolution, EarlyStop, Epoch, Example, ModelKind, Outcome, Prepared, TrainConfig, Trainer,
-};
+use supergat_core::hyperparameters::EarlyStoppingSettings;
+use supergat_core::{Architecture, Convolution, Epoch, Example, ModelKind, Outcome, Prepared, TrainConfig, Trainer};
 use supergat_cpu::{Cpu, Primitives};
 
 /// Everything that a training returns.
@@ -81,12 +80,16 @@ pub fn models<T: Primitives>(example: &Example<T>) -> Vec<Architecture> {
     let mut all = Vec::new();
     for form in FORMS {
         for self_supervised in [false, true] {
-            all.push(Architecture { dropout: 0.3, ..architecture(example, form, self_supervised) });
+            all.push(architecture(example, form, self_supervised).with(|a| a.network.dropout = 0.3));
         }
     }
     let plain = all[0];
-    all.push(Architecture { heads: 10, output_heads: 9, ..all[7] });
-    all.push(Architecture { layers: 3, heads: 8, hidden: 2, ..all[1] });
+    all.push(all[7].with(|a| (a.network.heads, a.network.output_heads) = (10, 9)));
+    all.push(all[1].with(|a| {
+        a.network.layers = 3;
+        a.network.heads = 8;
+        a.network.hidden = 2;
+    }));
     let convolutions = [Convolution::Gcn, Convolution::GcnIncoming, Convolution::Sage, Convolution::SageRoot];
     all.extend(convolutions.map(|kind| Architecture { model: ModelKind::Convolution(kind), ..plain }));
     all.push(Architecture { model: ModelKind::Mlp, ..plain });
@@ -105,7 +108,7 @@ pub fn recipes() -> [Recipe; 4] {
 }
 
 pub fn config() -> TrainConfig {
-    TrainConfig { max_epochs: 4, lambda_e: 2.0, ..TrainConfig::default() }
+    TrainConfig::default().with(|c| (c.training.max_epochs, c.edge_loss.lambda_e) = (4, 2.0))
 }
 
 /// Compares the bits of one process and of several, for numbers of groups and of processes.
@@ -176,8 +179,15 @@ fn several_graphs_and_early_stopping() {
         })
         .collect();
     let architecture = models(&examples[0])[7];
-    let early_stop = Some(EarlyStop { after: 3, window: 4, loss_change: 0.05, metric_change: 0.05 });
-    let config = TrainConfig { max_epochs: 60, early_stop, ..config() };
+    let early_stop = EarlyStoppingSettings {
+        early_stop: true,
+        early_stop_after: 3,
+        early_stop_window: 4,
+        early_stop_loss_change: 0.05,
+        early_stop_metric_change: 0.05,
+        ..EarlyStoppingSettings::default()
+    };
+    let config = config().with(|c| (c.training.max_epochs, c.early_stopping) = (60, early_stop));
     let one = by_processes(&examples, architecture, config, 2, 1, None);
     assert!(one.history.len() < 60, "the run stops early");
     for processes in [2, 3, 8] {

@@ -8,6 +8,7 @@ use crate::counts::Counts;
 use crate::dropout::Dropout;
 use crate::form::Form;
 use crate::heads::HeadLayout;
+use crate::hyperparameters::TrainingSettings;
 use crate::random::{Purpose, Stream};
 
 /// Seed and step that determine all random numbers of a training step.
@@ -101,8 +102,8 @@ pub struct LabelInput<'a, D: Memory> {
 /// Terms of the loss of labels.
 #[derive(Debug)]
 pub struct LabelLoss<'a, D: Memory> {
-    /// Exponent of the focal loss; 0 for cross-entropy.
-    pub focal_gamma: f64,
+    /// Settings of training, such as the exponent of the focal loss.
+    pub settings: &'a TrainingSettings,
     /// Training nodes that show their label and do not count: a byte per node, and their number. `None` if all training
     /// nodes count.
     pub shown: Option<(&'a D::Bits, usize)>,

@@ -2,7 +2,7 @@
 
 use super::Searched::{All, Between, Numbers, Whole, Wholes};
 use super::declare::*;
-use super::{Hyperparameter, Models, Range, Value, ValueType, check};
+use super::{Hyperparameter, Models, Range, Value, ValueType};
 use crate::activation::Activation;
 use crate::blocks::{Norm, Residual};
 use crate::error::Result;
@@ -24,6 +24,12 @@ pub trait SettingsGroup {
     /// Sets the value of a hyperparameter without a check of its range. Returns `false` and changes nothing if the group
     /// does not have it, or if the value has another type.
     fn put(&mut self, name: &str, value: Value) -> bool;
+
+    /// Validates every value.
+    fn check(&self) -> Result<()> {
+        let values = HYPERPARAMETERS.iter().filter_map(|known| Some((known, self.get(known.name)?)));
+        values.map(|(known, value)| known.check(value).map(drop)).collect()
+    }
 }
 
 macro_rules! define {
@@ -79,18 +85,12 @@ macro_rules! define {
                 let of = |name| of(Hyperparameter::named(name).expect("it is declared"));
                 Self { $($name: ValueType::from_value(of(stringify!($name))).expect("it has its type"),)+ }
             }
-
-            /// Validates every value.
-            pub fn check(&self) -> Result<()> {
-                $(check(stringify!($name), self.$name)?;)+
-                Ok(())
-            }
         }
 
         impl Default for $settings {
             /// Returns the defaults of models with attention, in the style of the paper.
             fn default() -> Self {
-                Self::new(|known| known.default(ModelKind::Constrained { by_classes: true }))
+                Self::new(Hyperparameter::default_of_groups)
             }
         }
 

@@ -7,12 +7,15 @@
 mod declaration;
 mod declare;
 mod groups;
+mod stored;
 
 pub use groups::{
     ClassConstraintSettings, ConstraintSettings, CorrectAndSmoothSettings, EarlyStoppingSettings, EdgeLossSettings,
     GamOptions, GlcnOptions, Group, HYPERPARAMETERS, LdsOptions, NetworkSettings, NeuralSparseOptions,
     PropagationSettings, SettingsGroup, TrainingSettings, TreeSettings,
 };
+pub(crate) use stored::Entries;
+pub use stored::StoredValue;
 
 use crate::activation::Activation;
 use crate::blocks::{Norm, Residual};
@@ -305,6 +308,11 @@ impl Hyperparameter {
         self.defaults.of(model)
     }
 
+    /// Returns the default in [`Default`] of the struct of its group: that of models with attention.
+    pub(crate) fn default_of_groups(&self) -> Value {
+        self.default(ModelKind::Constrained { by_classes: true })
+    }
+
     /// Returns the default for a model on a graph that the paper has no settings for. Where it differs, it was chosen by
     /// a study of many graphs (docs/studies/defaults.md).
     ///
@@ -376,27 +384,6 @@ impl Hyperparameter {
         names.iter().find(|known| **known == name).map(|known| Value::Choice(known)).ok_or_else(|| {
             Error::Hyperparameter { name: self.name, value: name.to_owned(), reason: self.range.to_string() }
         })
-    }
-}
-
-/// Validates a value against the range of a hyperparameter in the table.
-pub fn check(name: &str, value: impl Into<Value>) -> Result<()> {
-    Hyperparameter::named(name).expect("names in this crate are in the table").check(value.into()).map(drop)
-}
-
-/// Returns the default of a number in the table.
-pub(crate) fn default_number(name: &str, model: ModelKind) -> f64 {
-    match Hyperparameter::named(name).map(|hyperparameter| hyperparameter.default(model)) {
-        Some(Value::Number(number)) => number,
-        other => panic!("{name} is no number of the table: {other:?}"),
-    }
-}
-
-/// Returns the default of a whole number in the table.
-pub(crate) fn default_whole(name: &str, model: ModelKind) -> usize {
-    match Hyperparameter::named(name).map(|hyperparameter| hyperparameter.default(model)) {
-        Some(Value::Whole(number)) => number as usize,
-        other => panic!("{name} is no whole number of the table: {other:?}"),
     }
 }
 

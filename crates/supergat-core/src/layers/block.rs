@@ -13,10 +13,11 @@ use super::context::Context;
 use super::parameter::Parameter;
 use super::scratch::{Scratch, Size};
 use super::shape::Shape;
-use crate::blocks::{Blocks, Norm, Residual};
+use crate::blocks::{Norm, Residual};
 use crate::device::{self, BlockGradient, BlockGradients, BlockInput, BlockOutput, Device, Input, Mask, NormInput};
 use crate::error::Result;
 use crate::heads::HeadLayout;
+use crate::hyperparameters::NetworkSettings;
 use crate::memory::Arena;
 use crate::random::{Purpose, Stream};
 use crate::real::Real;
@@ -45,26 +46,26 @@ pub struct BlockCache<D: Device> {
 
 impl<D: Device> Block<D> {
     /// Creates the steps of a layer called `name`, with zero parameters. `padded` tells whether its input has padding.
-    pub fn new(device: &D, name: &str, shape: Shape, padded: bool, blocks: Blocks) -> Result<Self> {
+    pub fn new(device: &D, name: &str, shape: Shape, padded: bool, network: &NetworkSettings) -> Result<Self> {
         let layout = HeadLayout::new(shape.heads, shape.features);
         let row = |part: &str| Parameter::row(device, format!("{name}.{part}"), layout);
-        let skip = match blocks.residual {
+        let skip = match network.residual {
             Residual::Linear => {
                 let weight = Parameter::weight(device, format!("{name}.skip.w"), shape.input, padded, layout, 1)?;
                 Some([weight, row("skip.b")?])
             }
             _ => None,
         };
-        let norm = match blocks.norm {
+        let norm = match network.norm {
             Norm::None => None,
             _ => Some([row("norm.weight")?, row("norm.bias")?]),
         };
-        let running = match blocks.norm {
+        let running = match network.norm {
             Norm::Batch => Some([row("norm.mean")?.not_learned(), row("norm.variance")?.not_learned()]),
             _ => None,
         };
-        let step = device::Block { layout, norm: blocks.norm, activation: blocks.activation };
-        Ok(Self { step, residual: blocks.residual, skip, norm, running })
+        let step = device::Block { layout, norm: network.norm, activation: network.activation };
+        Ok(Self { step, residual: network.residual, skip, norm, running })
     }
 
     /// Draws the linear residual as [`Parameter::linear`] does. Norms begin with weight 1, bias 0, running mean 0 and

@@ -4,6 +4,7 @@ use super::scratch::Scratch;
 use crate::device::{Device, Random};
 use crate::error::Result;
 use crate::example::ExampleShape;
+use crate::hyperparameters::TrainingSettings;
 use crate::random::Purpose;
 use std::borrow::Cow;
 
@@ -24,8 +25,8 @@ pub struct Context<'a, D: Device> {
     pub number: usize,
     /// Randomness in training; `None` in evaluation.
     pub clock: Option<&'a D::Clock>,
-    /// Exponent of the focal loss of labels.
-    pub focal_gamma: f64,
+    /// Settings of training, some of which the loss of labels reads.
+    pub training: &'a TrainingSettings,
 }
 
 impl<D: Device> Clone for Context<'_, D> {

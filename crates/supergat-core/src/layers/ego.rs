@@ -13,7 +13,8 @@ use super::context::Context;
 use super::parameter::Parameter;
 use super::scratch::{Scratch, Size};
 use super::shape::Shape;
-use crate::blocks::{Blocks, Norm};
+use crate::activation::Activation;
+use crate::blocks::Norm;
 use crate::device::{
     self, BlockGradient, BlockGradients, BlockInput, BlockOutput, Device, FromAbove, Input, Join, Mask, OutputGradient,
     Shortcut, SumsGradient,
@@ -60,14 +61,14 @@ pub struct EgoCache<D: Device> {
 
 impl<D: Device> Ego<D> {
     /// Creates both linear layers of the layer called `name` with zero parameters.
-    pub fn new(device: &D, index: u16, name: &str, shape: Shape, padded: bool, blocks: Blocks) -> Result<Self> {
+    pub fn new(device: &D, index: u16, name: &str, shape: Shape, padded: bool, activation: Activation) -> Result<Self> {
         let layout = HeadLayout::new(shape.heads, shape.features);
         let weight = |part: &str, input: HeadLayout, padded: bool| {
             Parameter::weight(device, format!("{name}.ego.{part}"), input, padded, layout, 1)
         };
         Ok(Self {
             index,
-            step: device::Block { layout, norm: Norm::None, activation: blocks.activation },
+            step: device::Block { layout, norm: Norm::None, activation },
             dropout: Dropout::new(shape.dropout),
             input_width: if padded { shape.input.stride() } else { shape.input.features },
             own: weight("own", shape.input, padded)?,

@@ -14,13 +14,13 @@ use super::output::Output;
 use super::parameter::{Parameter, layer_name};
 use super::scratch::{Scratch, Size};
 use super::shape::Shape;
-use crate::blocks::Blocks;
 use crate::device::{Device, FromAbove, Input, LayerWidth, Mask, Place};
 use crate::dropout::Dropout;
 use crate::error::Result;
 use crate::example::ExampleShape;
 use crate::form::Form;
 use crate::heads::HeadLayout;
+use crate::hyperparameters::NetworkSettings;
 use crate::memory::Arena;
 use crate::model_kind::Convolution;
 use crate::random::{Purpose, Stream};
@@ -194,7 +194,7 @@ impl<D: Device> Layer<D> {
         Site { index, name, padded }: Site,
         shape: Shape,
         mixing: Mixing<D>,
-        blocks: Option<Blocks>,
+        steps: Option<&NetworkSettings>,
     ) -> Result<Self> {
         let layout = HeadLayout::new(shape.heads, shape.features);
         let halves = mixing.halves();
@@ -206,11 +206,11 @@ impl<D: Device> Layer<D> {
             weight: Parameter::weight(device, format!("{name}.w"), shape.input, padded, layout, halves)?,
             mixing,
             output: Output::new(device, &name, layout, shape.join)?,
-            ego: blocks
-                .filter(|blocks| blocks.separate_ego)
-                .map(|blocks| Ego::new(device, index, &name, shape, padded, blocks))
+            ego: steps
+                .filter(|network| network.separate_ego)
+                .map(|network| Ego::new(device, index, &name, shape, padded, network.activation))
                 .transpose()?,
-            block: blocks.map(|blocks| Block::new(device, &name, shape, padded, blocks)).transpose()?,
+            block: steps.map(|network| Block::new(device, &name, shape, padded, network)).transpose()?,
         })
     }
 

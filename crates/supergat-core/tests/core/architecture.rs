@@ -1,6 +1,7 @@
 //! Sizes of architectures.
 
-use supergat_core::{Architecture, Blocks, Direction, Example, Features, Graph, Labels, Norm, Residual};
+use supergat_core::hyperparameters::NetworkSettings;
+use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Norm, Residual};
 use supergat_cpu::Model;
 
 /// The bound counts every matrix, and only one of both halves of GraphSAGE's with root weight.
@@ -14,26 +15,21 @@ fn least_weights_are_the_elements_of_matrices() {
         let plain = Architecture::new(name.parse().unwrap(), &example);
         let attends = plain.model.is_attention();
         for (layers, deep, label_input) in [(1, false, 0.0), (3, false, 0.5), (3, true, 0.0), (1, true, 0.5)] {
-            let blocks = Blocks {
+            let network = NetworkSettings {
+                layers,
+                heads: 3,
+                hidden: 7,
+                output_heads: 2,
+                edge_messages: attends && deep,
                 residual: if deep { Residual::Linear } else { Residual::None },
                 norm: if deep { Norm::Batch } else { Norm::None },
                 input_layer: deep,
                 output_layer: deep,
                 separate_ego: deep && attends,
-                ..Blocks::default()
-            };
-            let (heads, hidden, edge_features) = (3, 7, if attends { 4 } else { 0 });
-            let architecture = Architecture {
-                layers,
-                heads,
-                hidden,
-                output_heads: 2,
-                edge_features,
-                edge_messages: attends && deep,
                 label_input,
-                blocks,
-                ..plain
+                ..plain.network
             };
+            let architecture = Architecture { edge_features: if attends { 4 } else { 0 }, network, ..plain };
             let model = Model::<f32>::zeros(architecture).unwrap();
             let is_matrix = |name: &str| {
                 ![".a", ".b", ".weight", ".bias", ".mean", ".variance"].iter().any(|end| name.ends_with(end))

@@ -3,6 +3,7 @@
 use safetensors::tensor::TensorView;
 use std::collections::HashMap;
 use supergat_core::checkpoint::Weights;
+use supergat_core::hyperparameters::NetworkSettings;
 use supergat_core::layers::Parameter;
 use supergat_core::sealed::{CHECKSUM, sealed, split};
 use supergat_core::{Architecture, Error, Form, ModelKind};
@@ -14,17 +15,19 @@ fn model() -> Model<f32> {
         input_features: 5,
         classes: 3,
         multi_label: false,
-        layers: 3,
-        hidden: 3,
-        heads: 3,
-        output_heads: 2,
-        dropout: 0.5,
-        negative_slope: 0.2,
         edge_features: 0,
-        edge_messages: false,
-        label_input: 0.0,
-        label_reuse: 0,
-        blocks: Default::default(),
+        network: NetworkSettings {
+            layers: 3,
+            hidden: 3,
+            heads: 3,
+            output_heads: 2,
+            dropout: 0.5,
+            negative_slope: 0.2,
+            edge_messages: false,
+            label_input: 0.0,
+            label_reuse: 0,
+            ..NetworkSettings::default()
+        },
     };
     Model::new(architecture, 4).unwrap()
 }

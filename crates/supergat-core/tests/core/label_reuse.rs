@@ -11,7 +11,12 @@ fn gradients_match_differences() {
     let labels = Labels::Single { classes: 2, of: vec![0, 1, 1, 0, 0, 1] };
     let example = Example::new(graph, features, labels, [vec![0, 1, 2, 3], vec![4], vec![5]]).unwrap();
     let plain = Architecture::new("gcn".parse().unwrap(), &example);
-    let architecture = Architecture { hidden: 3, dropout: 0.3, label_input: 0.5, label_reuse: 2, ..plain };
+    let architecture = plain.with(|a| {
+        a.network.hidden = 3;
+        a.network.dropout = 0.3;
+        a.network.label_input = 0.5;
+        a.network.label_reuse = 2;
+    });
     let device = Cpu::default();
     let prepared = Prepared::on(&device, &[example], architecture, TrainConfig::default()).unwrap();
     let mut session = Session::new(&prepared, Model::new(architecture, 5).unwrap(), 3, true).unwrap();

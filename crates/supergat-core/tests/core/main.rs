@@ -2,6 +2,7 @@
 
 mod architecture;
 mod checkpoint;
+mod files;
 mod label_reuse;
 mod parameter;
 mod prepared;

@@ -1,6 +1,7 @@
 //! Checks of examples, architectures and configurations that do not fit together.
 
 use std::sync::Arc;
+use supergat_core::hyperparameters::ConstraintSettings;
 use supergat_core::{
     Architecture, Contrast, Direction, Error, Example, Features, Graph, Labels, Prepared, Session, TrainConfig, Trainer,
 };
@@ -29,7 +30,10 @@ fn rejects_examples_of_another_shape() {
 #[test]
 fn rejects_constraints_for_other_models_than_cgat() {
     let example = example(2);
-    let contrast = Contrast { top_k: 4, negatives_per_edge: 5, lambda_g: 1.0, margin_g: 0.5, boundary: None };
+    let contrast = Contrast {
+        constraints: ConstraintSettings { top_k: 4, negatives_per_edge: 5, lambda_g: 1.0, margin_g: 0.5 },
+        boundary: None,
+    };
     let with = TrainConfig { contrast: Some(contrast), ..TrainConfig::default() };
     let prepare = |model, config| {
         Prepared::on(&Cpu::default(), std::slice::from_ref(&example), architecture(model, &example), config)
@@ -43,7 +47,7 @@ fn rejects_a_model_of_another_architecture() {
     let example = example(2);
     let shape = architecture("gat-go", &example);
     let prepared = Prepared::on(&Cpu::default(), &[example], shape, TrainConfig::default()).unwrap();
-    let other = Model::new(Architecture { hidden: 3, ..shape }, 0).unwrap();
+    let other = Model::new(shape.with(|a| a.network.hidden = 3), 0).unwrap();
     assert!(matches!(Session::new(&prepared, other, 0, false), Err(Error::OtherArchitecture { .. })));
 }
 

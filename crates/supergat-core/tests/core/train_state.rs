@@ -1,10 +1,11 @@
 //! Files of trainings that can be resumed.
 
 use std::collections::HashMap;
+use supergat_core::hyperparameters::EarlyStoppingSettings;
 use supergat_core::sealed::{sealed, split};
 use supergat_core::{
-    Architecture, Direction, EarlyStop, Epoch, Error, Example, Features, Graph, Labels, Prepared, Result, TrainConfig,
-    TrainState, Trainer,
+    Architecture, Direction, Epoch, Error, Example, Features, Graph, Labels, Prepared, Result, TrainConfig, TrainState,
+    Trainer,
 };
 use supergat_cpu::Cpu;
 
@@ -14,11 +15,17 @@ fn prepared(config: TrainConfig) -> Prepared<Cpu<f32>> {
     let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 1] };
     let example = Example::new(graph, features, labels, [vec![0, 3], vec![1], vec![2]]).unwrap();
     let architecture = Architecture::new("supergat-mx".parse().unwrap(), &example);
-    Prepared::on(&Cpu::default(), &[example], Architecture { hidden: 1, heads: 1, ..architecture }, config).unwrap()
+    Prepared::on(
+        &Cpu::default(),
+        &[example],
+        architecture.with(|a| (a.network.hidden, a.network.heads) = (1, 1)),
+        config,
+    )
+    .unwrap()
 }
 
 fn config() -> TrainConfig {
-    TrainConfig { max_epochs: 9, ..TrainConfig::default() }
+    TrainConfig::default().with(|c| c.training.max_epochs = 9)
 }
 
 /// State after three epochs.
@@ -87,13 +94,20 @@ fn rejects_files_of_other_formats_and_versions() {
 fn rejects_states_of_other_trainings() {
     let state = state();
     let resume = |state: &TrainState<f32>, config| reason(Trainer::resume(&prepared(config), state));
-    let other = TrainConfig { lr: 0.5, ..config() };
+    let other = config().with(|c| c.training.lr = 0.5);
     assert_eq!(resume(&state, other), "it has lr = 0.01, but this training has 0.5");
-    let stop = EarlyStop { after: 3, window: 2, loss_change: 0.0, metric_change: 0.0 };
-    let other = TrainConfig { early_stop: Some(stop), ..config() };
+    let stop = EarlyStoppingSettings {
+        early_stop: true,
+        early_stop_after: 3,
+        early_stop_window: 2,
+        early_stop_loss_change: 0.0,
+        early_stop_metric_change: 0.0,
+        ..EarlyStoppingSettings::default()
+    };
+    let other = config().with(|c| c.early_stopping = stop);
     assert!(resume(&state, other).starts_with("it has early_stop = null, but this training has {"));
     let mut other = state.clone();
-    other.architecture.hidden = 2;
+    other.architecture.network.hidden = 2;
     assert_eq!(resume(&other, config()), "it has hidden = 2, but this training has 1");
     other = state.clone();
     other.steps = 4;

@@ -7,10 +7,11 @@ use crate::kernels::{
 };
 use supergat_core::contrast::ClassEdges;
 use supergat_core::device::STATE;
+use supergat_core::hyperparameters::{ClassConstraintSettings, ConstraintSettings};
 use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::stopwatch::timed;
-use supergat_core::{Boundary, Contrast, Example, Graph, Result};
+use supergat_core::{Contrast, Example, Graph, Result};
 
 /// Constraints on one example. Built once and shared by all runs.
 #[derive(Debug)]
@@ -30,12 +31,12 @@ impl ContrastPlan {
 
     /// Returns the number of edges per node that each head attends to in training.
     pub fn top_k(&self) -> usize {
-        self.contrast.top_k
+        self.contrast.constraints.top_k
     }
 
     /// Returns the maximum number of comparisons on `graph`, for each of the two losses.
     pub fn slots(&self, graph: &Graph) -> [usize; 2] {
-        let slots = graph.edges() * self.contrast.negatives_per_edge;
+        let slots = graph.edges() * self.contrast.constraints.negatives_per_edge;
         [slots, if self.classes.is_some() { slots } else { 0 }]
     }
 }
@@ -109,7 +110,7 @@ impl ContrastSamples {
     /// Draws the samples of a step; `stream` returns the random stream of a purpose.
     pub fn draw(&mut self, graph: &Graph, parts: &Parts, plan: &ContrastPlan, stream: impl Fn(Purpose) -> Stream) {
         let Self { structure, boundary } = self;
-        let (incoming, per_edge) = (graph.incoming().lists(), plan.contrast.negatives_per_edge);
+        let (incoming, per_edge) = (graph.incoming().lists(), plan.contrast.constraints.negatives_per_edge);
         let others = (Pool::Outside(incoming, graph.nodes()), stream(Purpose::ContrastRivals));
         match &plan.classes {
             None => structure.draw(graph, parts, others.0, None, others.1, per_edge),
@@ -130,11 +131,13 @@ impl ContrastSamples {
         d_vectors: &mut [T],
         losses: &mut [f64],
     ) -> f64 {
-        let Contrast { negatives_per_edge, lambda_g, margin_g, boundary, .. } = plan.contrast;
+        let ConstraintSettings { negatives_per_edge, lambda_g, margin_g, .. } = plan.contrast.constraints;
         let heads = scores.attention.layout.heads;
         let structure = self.structure.margin(negatives_per_edge, heads, lambda_g, margin_g);
-        let boundary = boundary
-            .map(|Boundary { lambda_b, margin_b }| self.boundary.margin(negatives_per_edge, heads, lambda_b, margin_b));
+        let of_classes = |ClassConstraintSettings { lambda_b, margin_b }| {
+            self.boundary.margin(negatives_per_edge, heads, lambda_b, margin_b)
+        };
+        let boundary = plan.contrast.boundary.map(of_classes);
         let Scores { parts, graph, attention, state } = scores;
         let first_edges = &graph.incoming().offsets;
         let outgoing = OutgoingEdges { lists: graph.outgoing().lists(), places: graph.place_at_target(), first_edges };

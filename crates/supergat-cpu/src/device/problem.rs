@@ -68,7 +68,7 @@ impl<T: Primitives> CpuProblem<T> {
         let mut chosen = vec![false; graph.nodes()];
         example.train.iter().for_each(|&node| chosen[node as usize] = true);
         let places = if architecture.reads_labels() { example.training_places() } else { Vec::new() };
-        let no_loops = (!architecture.blocks.attends_to_self()).then(|| NoLoops::new(graph));
+        let no_loops = (!architecture.network.attends_to_self()).then(|| NoLoops::new(graph));
         let supervision = match loss {
             _ if example.train.is_empty() => Sampler::None,
             AttentionLoss::None => Sampler::None,

@@ -2,6 +2,7 @@
 
 use super::parts::{Parts, PerPart, Rows};
 use crate::kernels::simd::SimdReal;
+use supergat_core::hyperparameters::TrainingSettings;
 use supergat_core::{Counts, Labels, argmax};
 
 /// Sum of softplus(x) = ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|)). One logarithm is taken of a product
@@ -59,8 +60,8 @@ pub struct LabelTerms<'a> {
     pub total: f64,
     /// Nodes that show their label as input and do not count, marked by 1; empty if there are none.
     pub shown: &'a [u8],
-    /// Exponent of the focal loss; 0 for cross-entropy.
-    pub focal_gamma: f64,
+    /// Settings of training, such as the exponent of the focal loss.
+    pub settings: &'a TrainingSettings,
 }
 
 /// Returns the mean loss of the nodes marked by `chosen`, and writes its gradient by the logits (zero for
@@ -78,7 +79,7 @@ pub fn label_loss_backward<T: SimdReal>(
     gradient: &mut [T],
     partial: &mut [f64],
 ) -> f64 {
-    let classes = labels.classes();
+    let (classes, focal_gamma) = (labels.classes(), terms.settings.focal_gamma);
     let outputs = (Rows { data: gradient, width: classes }, PerPart { data: &mut partial[..parts.len()], width: 1 });
     parts.for_each(outputs, |nodes, (gradient, loss)| {
         loss.data[0] = 0.0;
@@ -93,18 +94,18 @@ pub fn label_loss_backward<T: SimdReal>(
                 _ => 1.0,
             };
             let (value, factor) = match labels {
-                _ if terms.focal_gamma == 0.0 => (row_loss(labels, i, logits), 1.0),
-                Labels::Single { .. } => focal(row_loss(labels, i, logits), terms.focal_gamma),
+                _ if focal_gamma == 0.0 => (row_loss(labels, i, logits), 1.0),
+                Labels::Single { .. } => focal(row_loss(labels, i, logits), focal_gamma),
                 Labels::Multi { .. } => (0.0, 1.0),
             };
             loss.data[0] += weight * value;
             row_gradient(labels, i, logits, T::from_f64(weight * factor / terms.total), row);
             if let Labels::Multi { classes, of } = labels
-                && terms.focal_gamma > 0.0
+                && focal_gamma > 0.0
             {
                 for ((o, x), y) in row.iter_mut().zip(logits).zip(&of[i * classes..]) {
                     let (x, y) = (x.to_f64(), *y == 1);
-                    let (value, factor) = focal(softplus(if y { -x } else { x }), terms.focal_gamma);
+                    let (value, factor) = focal(softplus(if y { -x } else { x }), focal_gamma);
                     loss.data[0] += value / *classes as f64;
                     *o *= T::from_f64(factor);
                 }
@@ -209,7 +210,9 @@ fn count<T: SimdReal>(labels: &Labels, node: usize, logits: &[T]) -> Counts {
 mod tests {
     use super::*;
 
-    const PLAIN: LabelTerms<'_> = LabelTerms { class_weights: &[], total: 1.0, shown: &[], focal_gamma: 0.0 };
+    fn plain(settings: &TrainingSettings) -> LabelTerms<'_> {
+        LabelTerms { class_weights: &[], total: 1.0, shown: &[], settings }
+    }
 
     #[test]
     fn softplus_sum_is_accurate() {
@@ -234,7 +237,7 @@ mod tests {
             &parts,
             &labels,
             &[true, false],
-            PLAIN,
+            plain(&TrainingSettings::default()),
             &logits,
             &mut gradient,
             &mut vec![0.0; parts.len()],
@@ -251,12 +254,16 @@ mod tests {
         let chosen = [true, true, false, true];
         let logits: Vec<f64> = (0..12).map(|k| f64::from(k * 7 % 11) * 0.3 - 1.5).collect();
         let parts = Parts::even(0..4, 1);
-        let plain = LabelTerms { total: 3.0, ..PLAIN };
-        let weighted = LabelTerms { class_weights: &[0.5, 4.0, 2.0], total: 6.5, ..PLAIN };
-        let [focal, weak, both] =
-            [(plain, 2.0), (plain, 0.5), (weighted, 1.5)].map(|(t, focal_gamma)| LabelTerms { focal_gamma, ..t });
+        let of_gamma = |focal_gamma| TrainingSettings { focal_gamma, ..TrainingSettings::default() };
+        let [cross_entropy, weak, medium, strong] = [0.0, 0.5, 1.5, 2.0].map(of_gamma);
+        let plain = plain(&cross_entropy);
+        let shown = LabelTerms { shown: &[0, 1, 1, 0], total: 2.0, ..plain };
+        let plain = LabelTerms { total: 3.0, ..plain };
+        let weighted = LabelTerms { class_weights: &[0.5, 4.0, 2.0], total: 6.5, ..plain };
+        let focal = LabelTerms { settings: &strong, ..plain };
+        let weak = LabelTerms { settings: &weak, ..plain };
+        let both = LabelTerms { settings: &medium, ..weighted };
         let cases = [(&single, plain), (&single, weighted), (&single, focal), (&single, weak), (&single, both)];
-        let shown = LabelTerms { shown: &[0, 1, 1, 0], total: 2.0, ..PLAIN };
         let of_multi = [plain, focal, weak, shown].map(|terms| (&multi, terms));
         for (labels, terms) in cases.into_iter().chain([(&single, shown)]).chain(of_multi) {
             let f = |logits: &[f64], gradient: &mut [f64]| {

@@ -1,14 +1,15 @@
 //! GATv2: agreement with plain loops over its definition, gradients of the input, saved models, devices without it.
 
-use crate::common::{Recipe, architecture, with_edges};
+use crate::common::{Recipe, architecture, with_blocks, with_edges};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use supergat_core::device::prelude::*;
 use supergat_core::device::{FromAbove, Input, Join, Place};
+use supergat_core::hyperparameters::NetworkSettings;
 use supergat_core::layers::{EdgeInput, Layer, Shape};
 use supergat_core::memory::Arena;
-use supergat_core::{Architecture, Blocks, Example, Features, Form, HeadLayout, Prepared, TrainConfig, Trainer};
+use supergat_core::{Architecture, Example, Features, Form, HeadLayout, Prepared, TrainConfig, Trainer};
 use supergat_cpu::{Checkpoint, Cpu, Model};
 
 /// Returns the elements of a parameter of the first layer.
@@ -26,7 +27,7 @@ struct Expected {
 
 fn expected(model: &Model<f64>, example: &Example<f64>) -> Expected {
     let shape = model.architecture();
-    let (heads, features, inputs) = (shape.output_heads, shape.classes, shape.input_features);
+    let (heads, features, inputs) = (shape.network.output_heads, shape.classes, shape.input_features);
     let Features::Dense { values: x, .. } = &*example.features else { panic!("dense features") };
     let [w, a, u, v, bias] = ["w", "a", "u", "v", "b"].map(|name| parameter(model, name));
     let width = heads * features;
@@ -49,7 +50,7 @@ fn expected(model: &Model<f64>, example: &Example<f64>) -> Expected {
         let attended: Vec<usize> = graph
             .incoming()
             .range(i)
-            .filter(|&e| shape.blocks.self_loops || graph.incoming().neighbours[e] as usize != i)
+            .filter(|&e| shape.network.self_loops || graph.incoming().neighbours[e] as usize != i)
             .collect();
         for h in 0..heads {
             let mut sum = 0.0;
@@ -58,7 +59,7 @@ fn expected(model: &Model<f64>, example: &Example<f64>) -> Expected {
                 let score: f64 = (0..features)
                     .map(|f| {
                         let x = projected(i, 1, h * features + f) + projected(j, 0, h * features + f);
-                        a[h * features + f] * if x > 0.0 { x } else { shape.negative_slope * x }
+                        a[h * features + f] * if x > 0.0 { x } else { shape.network.negative_slope * x }
                     })
                     .sum();
                 let term: f64 = of_edge(e).iter().enumerate().map(|(k, f)| u[h * shape.edge_features + k] * f).sum();
@@ -71,7 +72,7 @@ fn expected(model: &Model<f64>, example: &Example<f64>) -> Expected {
                 found.coefficients[e * heads + h] /= sum;
                 for (f, own) in own.iter_mut().enumerate() {
                     let mut message = projected(j, 0, h * features + f);
-                    if shape.edge_messages {
+                    if shape.network.edge_messages {
                         let carried = of_edge(e).iter().enumerate();
                         message += carried.map(|(k, value)| v[k * width + h * features + f] * value).sum::<f64>();
                     }
@@ -118,9 +119,13 @@ fn agrees_with_plain_loops() {
         let recipe = Recipe { seed, directed, edges: 20, ..Recipe::default() };
         let example: Example<f64> =
             if weighted || width > 0 { with_edges(recipe, weighted, width) } else { recipe.build() };
-        let blocks = Blocks { self_loops, ..Blocks::default() };
+        let blocks = NetworkSettings { self_loops, ..NetworkSettings::default() };
         let shape = architecture(&example, Form::V2, true);
-        let shape = Architecture { layers: 1, output_heads, edge_messages: messages, blocks, ..shape };
+        let shape = with_blocks(shape, blocks).with(|a| {
+            a.network.layers = 1;
+            a.network.output_heads = output_heads;
+            a.network.edge_messages = messages;
+        });
         let model = model(shape, seed);
         let expected = expected(&model, &example);
         close(&format!("seed {seed}: logits"), &model.predict(&example).unwrap(), &expected.logits, 1e-12);
@@ -132,11 +137,11 @@ fn agrees_with_plain_loops() {
 
 /// Returns the layer of a one-layer network.
 fn layer(shape: Architecture, seed: u64) -> Layer<Cpu<f64>> {
-    let edges = EdgeInput { features: shape.edge_features, messages: shape.edge_messages };
+    let edges = EdgeInput { features: shape.edge_features, messages: shape.network.edge_messages };
     let (input, join) = (HeadLayout::plain(shape.input_features), Join::Mean);
-    let (heads, features) = (shape.output_heads, shape.classes);
+    let (heads, features) = (shape.network.output_heads, shape.classes);
     let of_layer = Shape { input, heads, features, join, dropout: 0.0, edges };
-    let mut layer = Layer::attention(&Cpu::default(), 0, of_layer, Form::V2, shape.negative_slope).unwrap();
+    let mut layer = Layer::attention(&Cpu::default(), 0, of_layer, Form::V2, shape.network.negative_slope).unwrap();
     layer.initialise(&Cpu::default(), seed).unwrap();
     layer
 }
@@ -169,9 +174,13 @@ fn squares(layer: &mut Layer<Cpu<f64>>, example: &Example<f64>, shape: Architect
 fn gradient_of_the_input_matches_differences() {
     for (seed, output_heads, self_loops) in [(21, 1, true), (22, 3, true), (23, 8, false), (24, 12, true)] {
         let example = with_edges::<f64>(Recipe { seed, directed: seed % 2 == 0, ..Recipe::default() }, true, 2);
-        let blocks = Blocks { self_loops, ..Blocks::default() };
+        let blocks = NetworkSettings { self_loops, ..NetworkSettings::default() };
         let shape = architecture(&example, Form::V2, false);
-        let shape = Architecture { layers: 1, output_heads, edge_messages: true, blocks, ..shape };
+        let shape = with_blocks(shape, blocks).with(|a| {
+            a.network.layers = 1;
+            a.network.output_heads = output_heads;
+            a.network.edge_messages = true;
+        });
         let mut layer = layer(shape, seed);
         let (_, gradient) = squares(&mut layer, &example, shape);
         let Features::Dense { rows, columns, values } = &*example.features else { panic!("dense features") };
@@ -193,7 +202,7 @@ fn gradient_of_the_input_matches_differences() {
 #[test]
 fn projections_are_drawn_separately() {
     let example = Recipe { features: 40, ..Recipe::default() }.build::<f64>();
-    let shape = Architecture { heads: 8, hidden: 8, ..architecture(&example, Form::V2, false) };
+    let shape = architecture(&example, Form::V2, false).with(|a| (a.network.heads, a.network.hidden) = (8, 8));
     let model = Model::<f64>::new(shape, 3).unwrap();
     let (weights, a) = (parameter(&model, "w"), parameter(&model, "a"));
     assert_eq!((weights.len(), a.len()), (40 * 2 * 64, 64));
@@ -205,8 +214,12 @@ fn projections_are_drawn_separately() {
 
 fn trained(recipe: Recipe) -> (Prepared<Cpu<f32>>, Model<f32>, Vec<f32>) {
     let example = recipe.build::<f32>();
-    let shape = Architecture { heads: 3, dropout: 0.4, ..architecture(&example, Form::V2, true) };
-    let config = TrainConfig { max_epochs: 8, p_e: 0.8, p_n: 0.5, ..TrainConfig::default() };
+    let shape = architecture(&example, Form::V2, true).with(|a| (a.network.heads, a.network.dropout) = (3, 0.4));
+    let config = TrainConfig::default().with(|c| {
+        c.training.max_epochs = 8;
+        c.edge_loss.p_e = 0.8;
+        c.edge_loss.p_n = 0.5;
+    });
     let prepared = Prepared::on(&Cpu::default(), &[example], shape, config).unwrap();
     let trained = Trainer::new(&prepared, 1).unwrap().run(|_| ControlFlow::Continue(())).unwrap();
     let logits = trained.logits[0].clone();
@@ -240,8 +253,14 @@ fn memory_is_estimated_with_both_projections() {
 fn training_lowers_the_edge_loss() {
     let recipe = Recipe { nodes: 60, edges: 150, features: 16, directed: false, ..Recipe::default() };
     let example = recipe.build::<f32>();
-    let shape = Architecture { heads: 8, hidden: 8, ..architecture(&example, Form::V2, true) };
-    let config = TrainConfig { max_epochs: 60, lr: 0.01, lambda_e: 5.0, p_e: 1.0, p_n: 1.0, ..TrainConfig::default() };
+    let shape = architecture(&example, Form::V2, true).with(|a| (a.network.heads, a.network.hidden) = (8, 8));
+    let config = TrainConfig::default().with(|c| {
+        c.training.max_epochs = 60;
+        c.training.lr = 0.01;
+        c.edge_loss.lambda_e = 5.0;
+        c.edge_loss.p_e = 1.0;
+        c.edge_loss.p_n = 1.0;
+    });
     let prepared = Prepared::on(&Cpu::default(), std::slice::from_ref(&example), shape, config).unwrap();
     let mut losses = Vec::new();
     let mut trainer = Trainer::new(&prepared, 1).unwrap();

@@ -6,6 +6,7 @@ mod running;
 
 use running::Running;
 use supergat_core::example::ExampleShape;
+use supergat_core::hyperparameters::NetworkSettings;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
     Architecture, Direction, Duplicates, EdgeAttributes, Example, Features, Form, Graph, Labels, ModelKind, Real,
@@ -101,18 +102,28 @@ pub fn architecture<T: Real>(example: &Example<T>, form: Form, self_supervised: 
         input_features: example.features.columns(),
         classes: example.labels.classes(),
         multi_label: example.labels.is_multi(),
-        layers: 2,
-        hidden: 3,
-        heads: 2,
-        output_heads: 2,
-        dropout: 0.0,
-        negative_slope: 0.2,
         edge_features: example.edge_features(),
-        edge_messages: false,
-        label_input: 0.0,
-        label_reuse: 0,
-        blocks: Default::default(),
+        network: NetworkSettings {
+            layers: 2,
+            hidden: 3,
+            heads: 2,
+            output_heads: 2,
+            dropout: 0.0,
+            negative_slope: 0.2,
+            ..NetworkSettings::default()
+        },
     }
+}
+
+/// Returns an architecture with the options of deep networks of `blocks`; its sizes and other options stay.
+#[allow(dead_code, reason = "not all tests need it")]
+pub fn with_blocks(shape: Architecture, blocks: NetworkSettings) -> Architecture {
+    shape.with(|a| {
+        (a.network.residual, a.network.norm, a.network.activation) = (blocks.residual, blocks.norm, blocks.activation);
+        (a.network.input_layer, a.network.output_layer) = (blocks.input_layer, blocks.output_layer);
+        (a.network.self_loops, a.network.separate_ego) = (blocks.self_loops, blocks.separate_ego);
+        a.network.attention_dropout = blocks.attention_dropout;
+    })
 }
 
 /// The forms of the paper, which all devices have.

@@ -1,9 +1,9 @@
 //! CGAT compared with a naive computation of its definition, on a graph where every draw has one candidate
 //! only.
 
+use supergat_core::hyperparameters::{ClassConstraintSettings, ConstraintSettings, NetworkSettings};
 use supergat_core::{
-    Architecture, Boundary, Contrast, Direction, Example, Features, Graph, Labels, ModelKind, Prepared, Session,
-    TrainConfig,
+    Architecture, Contrast, Direction, Example, Features, Graph, Labels, ModelKind, Prepared, Session, TrainConfig,
 };
 use supergat_cpu::{Cpu, Model};
 
@@ -91,28 +91,27 @@ fn losses_and_attention_match_definition() {
     let boundary = [[1, 0, 3], [1, 1, 3], [3, 3, 1]];
     for by_classes in [false, true] {
         let contrast = Contrast {
-            top_k: 2,
-            negatives_per_edge: 3,
-            lambda_g: 0.7,
-            margin_g: 0.4,
-            boundary: by_classes.then_some(Boundary { lambda_b: 1.9, margin_b: 0.2 }),
+            constraints: ConstraintSettings { top_k: 2, negatives_per_edge: 3, lambda_g: 0.7, margin_g: 0.4 },
+            boundary: by_classes.then_some(ClassConstraintSettings { lambda_b: 1.9, margin_b: 0.2 }),
         };
         let architecture = Architecture {
             model: ModelKind::Constrained { by_classes },
             input_features: FEATURES,
             classes: CLASSES,
             multi_label: false,
-            layers: 1,
-            hidden: 1,
-            heads: 1,
-            output_heads: HEADS,
-            dropout: 0.0,
-            negative_slope: SLOPE,
             edge_features: 0,
-            edge_messages: false,
-            label_input: 0.0,
-            label_reuse: 0,
-            blocks: Default::default(),
+            network: NetworkSettings {
+                layers: 1,
+                hidden: 1,
+                heads: 1,
+                output_heads: HEADS,
+                dropout: 0.0,
+                negative_slope: SLOPE,
+                edge_messages: false,
+                label_input: 0.0,
+                label_reuse: 0,
+                ..NetworkSettings::default()
+            },
         };
         let config = TrainConfig { contrast: Some(contrast), ..TrainConfig::default() };
         let prepared = Prepared::on(&Cpu::default(), std::slice::from_ref(&example), architecture, config).unwrap();
@@ -145,20 +144,23 @@ fn losses_and_attention_match_definition() {
 
 #[test]
 fn rejects_invalid_constraints() {
-    let good = Contrast { top_k: 4, negatives_per_edge: 5, lambda_g: 1.0, margin_g: 0.5, boundary: None };
+    let good = Contrast {
+        constraints: ConstraintSettings { top_k: 4, negatives_per_edge: 5, lambda_g: 1.0, margin_g: 0.5 },
+        boundary: None,
+    };
     assert!(good.check().is_ok());
     for bad in [
-        Contrast { top_k: 0, ..good },
-        Contrast { top_k: 65, ..good },
-        Contrast { negatives_per_edge: 0, ..good },
-        Contrast { lambda_g: f64::NAN, ..good },
-        Contrast { margin_g: -0.1, ..good },
-        Contrast { boundary: Some(Boundary { lambda_b: f64::INFINITY, margin_b: 0.0 }), ..good },
+        Contrast { constraints: ConstraintSettings { top_k: 0, ..good.constraints }, ..good },
+        Contrast { constraints: ConstraintSettings { top_k: 65, ..good.constraints }, ..good },
+        Contrast { constraints: ConstraintSettings { negatives_per_edge: 0, ..good.constraints }, ..good },
+        Contrast { constraints: ConstraintSettings { lambda_g: f64::NAN, ..good.constraints }, ..good },
+        Contrast { constraints: ConstraintSettings { margin_g: -0.1, ..good.constraints }, ..good },
+        Contrast { boundary: Some(ClassConstraintSettings { lambda_b: f64::INFINITY, margin_b: 0.0 }), ..good },
     ] {
         assert!(bad.check().is_err(), "{bad:?}");
     }
     let multi = Example { labels: Labels::Multi { classes: 1, of: vec![1; NODES] }, ..example() };
-    let by_classes = Contrast { boundary: Some(Boundary { lambda_b: 1.0, margin_b: 0.1 }), ..good };
+    let by_classes = Contrast { boundary: Some(ClassConstraintSettings { lambda_b: 1.0, margin_b: 0.1 }), ..good };
     let prepared = |contrast, by_classes| {
         let shape = Architecture::new(ModelKind::Constrained { by_classes }, &multi);
         let config = TrainConfig { contrast: Some(contrast), ..TrainConfig::default() };

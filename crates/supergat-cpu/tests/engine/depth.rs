@@ -1,30 +1,41 @@
 //! Deep networks: state of batch norm, determinism, resuming, saved models, self-loops.
 
-use crate::common::{ALL_FORMS, FORMS, Recipe, architecture};
+use crate::common::{ALL_FORMS, FORMS, Recipe, architecture, with_blocks};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use supergat_core::hyperparameters::NetworkSettings;
 use supergat_core::{
-    Activation, Architecture, Blocks, Direction, Example, Features, Form, Graph, Labels, ModelKind, Norm, Prepared,
-    Residual, Session, TrainConfig, TrainState, Trained, Trainer,
+    Activation, Architecture, Direction, Example, Features, Form, Graph, Labels, ModelKind, Norm, Prepared, Residual,
+    Session, TrainConfig, TrainState, Trained, Trainer,
 };
 use supergat_cpu::{Checkpoint, Cpu, Model};
 
-const DEEP: Blocks = Blocks {
-    residual: Residual::Linear,
-    norm: Norm::Batch,
-    activation: Activation::Relu,
-    input_layer: true,
-    output_layer: true,
-    self_loops: true,
-    attention_dropout: true,
-    separate_ego: false,
-};
+fn deep() -> NetworkSettings {
+    NetworkSettings {
+        residual: Residual::Linear,
+        norm: Norm::Batch,
+        activation: Activation::Relu,
+        input_layer: true,
+        output_layer: true,
+        ..NetworkSettings::default()
+    }
+}
 
-fn prepared(recipe: Recipe, blocks: Blocks, layers: usize, heads: usize) -> Prepared<Cpu<f32>> {
+fn prepared(recipe: Recipe, blocks: NetworkSettings, layers: usize, heads: usize) -> Prepared<Cpu<f32>> {
     let example = recipe.build::<f32>();
-    let shape =
-        Architecture { layers, heads, hidden: 8, dropout: 0.3, blocks, ..architecture(&example, FORMS[3], true) };
-    let config = TrainConfig { max_epochs: 6, lr: 0.01, lambda_2: 1e-3, p_e: 0.8, p_n: 0.5, ..TrainConfig::default() };
+    let shape = with_blocks(architecture(&example, FORMS[3], true), blocks).with(|a| {
+        a.network.layers = layers;
+        a.network.heads = heads;
+        a.network.hidden = 8;
+        a.network.dropout = 0.3;
+    });
+    let config = TrainConfig::default().with(|c| {
+        c.training.max_epochs = 6;
+        c.training.lr = 0.01;
+        c.training.lambda_2 = 1e-3;
+        c.edge_loss.p_e = 0.8;
+        c.edge_loss.p_n = 0.5;
+    });
     Prepared::on(&Cpu::default(), &[example], shape, config).unwrap()
 }
 
@@ -42,10 +53,10 @@ fn on<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
 fn results_are_identical_for_any_number_of_threads() {
     let recipe = Recipe { nodes: 1000, edges: 4000, features: 20, classes: 4, directed: false, ..Recipe::default() };
     for blocks in [
-        DEEP,
-        Blocks { norm: Norm::Layer, residual: Residual::Identity, ..DEEP },
-        Blocks { norm: Norm::None, self_loops: false, attention_dropout: false, ..DEEP },
-        Blocks { separate_ego: true, ..DEEP },
+        deep(),
+        NetworkSettings { norm: Norm::Layer, residual: Residual::Identity, ..deep() },
+        NetworkSettings { norm: Norm::None, self_loops: false, attention_dropout: false, ..deep() },
+        NetworkSettings { separate_ego: true, ..deep() },
     ] {
         let train = || {
             let prepared = prepared(recipe, blocks, 3, 4);
@@ -61,7 +72,7 @@ fn results_are_identical_for_any_number_of_threads() {
 #[test]
 fn resumes_from_every_epoch_with_the_same_bits() {
     let recipe = Recipe { nodes: 60, edges: 200, features: 6, ..Recipe::default() };
-    let prepared = prepared(recipe, DEEP, 3, 3);
+    let prepared = prepared(recipe, deep(), 3, 3);
     let (mut history, mut files) = (Vec::new(), Vec::new());
     let whole = Trainer::new(&prepared, 5).unwrap().run_observed(|trainer, epoch| {
         history.push(*epoch);
@@ -80,9 +91,11 @@ fn resumes_from_every_epoch_with_the_same_bits() {
 #[test]
 fn checkpointing_saves_memory_and_keeps_the_bits() {
     let recipe = Recipe { nodes: 60, edges: 200, features: 6, ..Recipe::default() };
-    for blocks in [DEEP, Blocks { separate_ego: true, ..DEEP }, Blocks { output_layer: false, ..DEEP }] {
+    for blocks in
+        [deep(), NetworkSettings { separate_ego: true, ..deep() }, NetworkSettings { output_layer: false, ..deep() }]
+    {
         let whole = prepared(recipe, blocks, 6, 3);
-        let config = TrainConfig { checkpointing: true, ..*whole.config() };
+        let config = (*whole.config()).with(|c| c.training.checkpointing = true);
         let again = Prepared::on(&Cpu::default(), whole.examples(), *whole.architecture(), config).unwrap();
         let train = |prepared| bits(&Trainer::new(prepared, 1).unwrap().run(|_| ControlFlow::Continue(())).unwrap());
         assert!(train(&whole) == train(&again), "{blocks:?}");
@@ -96,7 +109,7 @@ fn checkpointing_saves_memory_and_keeps_the_bits() {
 #[test]
 fn saved_models_have_running_statistics() {
     let recipe = Recipe { nodes: 60, edges: 200, features: 6, ..Recipe::default() };
-    let prepared = prepared(recipe, Blocks { self_loops: false, ..DEEP }, 2, 3);
+    let prepared = prepared(recipe, NetworkSettings { self_loops: false, ..deep() }, 2, 3);
     let trained = Trainer::new(&prepared, 5).unwrap().run(|_| ControlFlow::Continue(())).unwrap();
     let logits = trained.logits[0].clone();
     let variance = trained.model.parameters().find(|p| p.name == "layer2.norm.variance").expect("batch norm");
@@ -114,7 +127,7 @@ fn saved_models_have_running_statistics() {
 #[test]
 fn batch_norm_evaluates_with_running_statistics() {
     let recipe = Recipe { nodes: 30, edges: 0, features: 6, ..Recipe::default() };
-    let prepared = prepared(recipe, DEEP, 2, 2);
+    let prepared = prepared(recipe, deep(), 2, 2);
     let mut session = Session::new(&prepared, Model::new(*prepared.architecture(), 3).unwrap(), 0, true).unwrap();
     session.forward(0, false).unwrap();
     let before = session.logits(0).unwrap();
@@ -148,10 +161,19 @@ fn deep_and_wide_networks_learn() {
         (1, 16, 64, Norm::Batch, 6),
     ] {
         let example = recipe.build::<f32>();
-        let blocks = Blocks { norm, residual: Residual::Identity, ..DEEP };
+        let blocks = NetworkSettings { norm, residual: Residual::Identity, ..deep() };
         let shape = architecture(&example, FORMS[0], false);
-        let shape = Architecture { layers, heads, hidden, dropout: 0.0, blocks, ..shape };
-        let config = TrainConfig { max_epochs, lr: 2e-3, lambda_2: 0.0, ..TrainConfig::default() };
+        let shape = with_blocks(shape, blocks).with(|a| {
+            a.network.layers = layers;
+            a.network.heads = heads;
+            a.network.hidden = hidden;
+            a.network.dropout = 0.0;
+        });
+        let config = TrainConfig::default().with(|c| {
+            c.training.max_epochs = max_epochs;
+            c.training.lr = 2e-3;
+            c.training.lambda_2 = 0.0;
+        });
         let prepared = Prepared::on(&Cpu::default(), &[example], shape, config).unwrap();
         let mut losses = Vec::new();
         Trainer::new(&prepared, 0)
@@ -175,9 +197,10 @@ fn attention_without_self_loops_reads_other_nodes_only() {
     let labels = Labels::Single { classes: 1, of: vec![0; 4] };
     let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]]).unwrap();
     for form in ALL_FORMS {
-        let blocks = Blocks { self_loops: false, ..Blocks::default() };
+        let blocks = NetworkSettings { self_loops: false, ..NetworkSettings::default() };
         let model = ModelKind::Attention { form, self_supervised: true };
-        let shape = Architecture { layers: 1, output_heads: 2, blocks, ..Architecture::new(model, &example) };
+        let shape = with_blocks(Architecture::new(model, &example), blocks)
+            .with(|a| (a.network.layers, a.network.output_heads) = (1, 2));
         let mut model = Model::<f32>::zeros(shape).unwrap();
         // Attention vectors are zero, and so is the dot product of DP, SD and MX with one of the two heads zero.
         let device = Cpu::default();
@@ -209,7 +232,7 @@ fn attention_without_self_loops_reads_other_nodes_only() {
 #[test]
 fn samples_without_self_loops_contain_none() {
     let recipe = Recipe { nodes: 40, edges: 120, ..Recipe::default() };
-    let prepared = prepared(recipe, Blocks { self_loops: false, ..Blocks::default() }, 1, 2);
+    let prepared = prepared(recipe, NetworkSettings { self_loops: false, ..NetworkSettings::default() }, 1, 2);
     let mut session = Session::new(&prepared, Model::new(*prepared.architecture(), 3).unwrap(), 0, true).unwrap();
     session.forward(0, true).unwrap();
     session.backward(0, true, Some(1.0)).unwrap();
@@ -227,13 +250,13 @@ fn samples_without_self_loops_contain_none() {
 fn refuses_options_that_a_model_cannot_have() {
     let example = Recipe::default().build::<f32>();
     let check = |model: &str, blocks| {
-        let shape = Architecture { blocks, ..Architecture::new(model.parse().unwrap(), &example) };
+        let shape = with_blocks(Architecture::new(model.parse().unwrap(), &example), blocks);
         shape.check().map_err(|error| error.to_string())
     };
-    let identity = Blocks { residual: Residual::Identity, ..Blocks::default() };
+    let identity = NetworkSettings { residual: Residual::Identity, ..NetworkSettings::default() };
     assert!(check("gat-go", identity).unwrap_err().starts_with("residual = identity: features have another width"));
-    assert!(check("gat-go", Blocks { input_layer: true, ..identity }).is_ok());
-    let no_loops = Blocks { self_loops: false, ..Blocks::default() };
+    assert!(check("gat-go", NetworkSettings { input_layer: true, ..identity }).is_ok());
+    let no_loops = NetworkSettings { self_loops: false, ..NetworkSettings::default() };
     for model in ["gcn", "mlp", "cgat"] {
         assert!(check(model, no_loops).unwrap_err().starts_with("self_loops = false: "), "{model}");
     }

@@ -3,7 +3,8 @@
 
 use crate::common::{ALL_FORMS, FORMS, Recipe, architecture};
 use std::ops::ControlFlow;
-use supergat_core::{Architecture, Boundary, Contrast, ModelKind, Outcome, Prepared, TrainConfig, Trainer};
+use supergat_core::hyperparameters::{ClassConstraintSettings, ConstraintSettings};
+use supergat_core::{Contrast, ModelKind, Outcome, Prepared, TrainConfig, Trainer};
 use supergat_cpu::Cpu;
 
 fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool, label_input: f64) -> (Outcome, Vec<u32>, Vec<u64>) {
@@ -12,30 +13,33 @@ fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool, label_input: f6
         let recipe =
             Recipe { nodes: 2000, edges: 8000, features: 40, classes: 4, directed: false, sparse, ..Recipe::default() };
         let examples = [recipe.build::<f32>()];
-        let config = TrainConfig {
-            lr: 0.01,
-            lambda_2: 1e-3,
-            lambda_e: 2.0,
-            p_e: 0.8,
-            p_n: 0.5,
-            contrast: matches!(kind, ModelKind::Constrained { .. }).then_some(Contrast {
-                top_k: 3,
-                negatives_per_edge: 4,
-                lambda_g: 1.5,
-                margin_g: 0.5,
-                boundary: Some(Boundary { lambda_b: 0.5, margin_b: 0.1 }),
-            }),
-            checkpointing: false,
-            focal_gamma: 0.0,
-            max_epochs: 4,
-            early_stop: None,
-            patience: 0,
-            select: None,
-        };
+        let config = TrainConfig::default().with(|c| {
+            c.training.lr = 0.01;
+            c.training.lambda_2 = 1e-3;
+            c.edge_loss.lambda_e = 2.0;
+            c.edge_loss.p_e = 0.8;
+            c.edge_loss.p_n = 0.5;
+            c.contrast = matches!(kind, ModelKind::Constrained { .. }).then_some(Contrast {
+                constraints: ConstraintSettings { top_k: 3, negatives_per_edge: 4, lambda_g: 1.5, margin_g: 0.5 },
+                boundary: Some(ClassConstraintSettings { lambda_b: 0.5, margin_b: 0.1 }),
+            });
+            c.training.checkpointing = false;
+            c.training.focal_gamma = 0.0;
+            c.training.max_epochs = 4;
+            c.early_stopping.early_stop = false;
+            c.early_stopping.patience = 0;
+            c.select = None;
+        });
         let shape = architecture(&examples[0], FORMS[0], true);
         let label_reuse = usize::from(label_input > 0.0);
-        let shape = Architecture { label_input, label_reuse, ..shape };
-        let shape = Architecture { model: kind, dropout: 0.6, heads: 8, hidden: 8, output_heads: 8, ..shape };
+        let shape = shape.with(|a| (a.network.label_input, a.network.label_reuse) = (label_input, label_reuse));
+        let shape = shape.with(|a| {
+            a.model = kind;
+            a.network.dropout = 0.6;
+            a.network.heads = 8;
+            a.network.hidden = 8;
+            a.network.output_heads = 8;
+        });
         let prepared = Prepared::on(&Cpu::default(), &examples, shape, config).unwrap();
         let mut losses = vec![];
         let trained = Trainer::new(&prepared, seed)

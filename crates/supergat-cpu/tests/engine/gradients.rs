@@ -1,9 +1,10 @@
 //! All gradients compared with central differences, in double precision.
 
-use crate::common::{ALL_FORMS, FORMS, Recipe, architecture, with_edges};
+use crate::common::{ALL_FORMS, FORMS, Recipe, architecture, with_blocks, with_edges};
+use supergat_core::hyperparameters::{ClassConstraintSettings, ConstraintSettings, NetworkSettings};
 use supergat_core::{
-    Activation, Architecture, Blocks, Boundary, Contrast, Convolution, Example, Form, ModelKind, Norm, Prepared,
-    Residual, Session, TrainConfig,
+    Activation, Architecture, Contrast, Convolution, Example, Form, ModelKind, Norm, Prepared, Residual, Session,
+    TrainConfig,
 };
 use supergat_cpu::{Cpu, Model};
 
@@ -23,7 +24,13 @@ fn objective(
 }
 
 fn check(what: &str, architecture: Architecture, example: &Example<f64>, lambda_e: Option<f64>) {
-    check_with(what, architecture, example, lambda_e, TrainConfig { p_e: 0.7, p_n: 0.9, ..TrainConfig::default() });
+    check_with(
+        what,
+        architecture,
+        example,
+        lambda_e,
+        TrainConfig::default().with(|c| (c.edge_loss.p_e, c.edge_loss.p_n) = (0.7, 0.9)),
+    );
 }
 
 fn check_with(
@@ -49,7 +56,7 @@ fn check_mode(
     // Zero biases would hide errors that are proportional to them.
     let device = Cpu::default();
     // ReLU has a kink at zero, where a bias alone must not be.
-    let centre = if architecture.blocks.has_steps() { 3.1 } else { 3.0 };
+    let centre = if architecture.network.has_steps() { 3.1 } else { 3.0 };
     let moved = |rows: Vec<f64>| rows.iter().enumerate().map(|(k, v)| v + 0.05 * ((k % 7) as f64 - centre)).collect();
     model
         .for_each_parameter(|p| {
@@ -99,7 +106,7 @@ fn match_differences_for_every_form_dropout_and_edge_loss() {
                 // GATv2 has a LeakyReLU per feature. With seed 1, one of its kinks is within the step of the differences.
                 let seed = if form == Form::V2 { 80 } else { 1 };
                 let example = Recipe { seed, ..Recipe::default() }.build();
-                let shape = Architecture { dropout, ..architecture(&example, form, lambda_e.is_some()) };
+                let shape = architecture(&example, form, lambda_e.is_some()).with(|a| a.network.dropout = dropout);
                 check(&format!("{form:?} dropout {dropout} lambda_e {lambda_e:?}"), shape, &example, lambda_e);
             }
         }
@@ -111,8 +118,12 @@ fn match_differences_for_any_number_of_heads() {
     let example = Recipe { seed: 2, directed: false, ..Recipe::default() }.build();
     for form in ALL_FORMS {
         for (heads, output_heads) in [(1, 1), (3, 4), (4, 1), (8, 3), (9, 10)] {
-            let shape =
-                Architecture { heads, output_heads, hidden: 2, dropout: 0.3, ..architecture(&example, form, true) };
+            let shape = architecture(&example, form, true).with(|a| {
+                a.network.heads = heads;
+                a.network.output_heads = output_heads;
+                a.network.hidden = 2;
+                a.network.dropout = 0.3;
+            });
             check(&format!("{form:?} heads {heads} and {output_heads}"), shape, &example, Some(0.8));
         }
     }
@@ -123,7 +134,11 @@ fn match_differences_for_one_to_four_layers() {
     let example = Recipe { seed: 3, ..Recipe::default() }.build();
     for layers in [1, 3, 4] {
         for form in ALL_FORMS {
-            let shape = Architecture { layers, hidden: 2, dropout: 0.2, ..architecture(&example, form, true) };
+            let shape = architecture(&example, form, true).with(|a| {
+                a.network.layers = layers;
+                a.network.hidden = 2;
+                a.network.dropout = 0.2;
+            });
             check(&format!("{form:?} layers {layers}"), shape, &example, Some(0.8));
         }
     }
@@ -133,7 +148,7 @@ fn match_differences_for_one_to_four_layers() {
 fn match_differences_for_sparse_features_and_multiple_labels() {
     for form in ALL_FORMS {
         let example = Recipe { seed: 4, sparse: true, multi: true, features: 9, ..Recipe::default() }.build();
-        let shape = Architecture { dropout: 0.4, ..architecture(&example, form, true) };
+        let shape = architecture(&example, form, true).with(|a| a.network.dropout = 0.4);
         check(&format!("{form:?} sparse, multi-label"), shape, &example, Some(0.5));
     }
 }
@@ -151,14 +166,13 @@ fn match_differences_for_weights_and_features_of_edges() {
         let example = with_edges(Recipe { seed, directed, ..Recipe::default() }, weighted, width);
         for form in ALL_FORMS {
             for dropout in [0.0, 0.3] {
-                let shape = Architecture {
-                    layers,
-                    heads: heads[0],
-                    output_heads: heads[1],
-                    dropout,
-                    edge_messages: messages,
-                    ..architecture(&example, form, true)
-                };
+                let shape = architecture(&example, form, true).with(|a| {
+                    a.network.layers = layers;
+                    a.network.heads = heads[0];
+                    a.network.output_heads = heads[1];
+                    a.network.dropout = dropout;
+                    a.network.edge_messages = messages;
+                });
                 check(&format!("{form:?} seed {seed}, dropout {dropout}"), shape, &example, Some(0.8));
             }
         }
@@ -174,8 +188,8 @@ fn match_differences_for_class_weights_and_focal_loss() {
         if let Some(weights) = weights {
             example = example.with_class_weights(weights).unwrap();
         }
-        let shape = Architecture { dropout: 0.2, ..architecture(&example, FORMS[3], true) };
-        let config = TrainConfig { focal_gamma, ..TrainConfig::default() };
+        let shape = architecture(&example, FORMS[3], true).with(|a| a.network.dropout = 0.2);
+        let config = TrainConfig::default().with(|c| c.training.focal_gamma = focal_gamma);
         check_with(&format!("seed {seed}, gamma {focal_gamma}"), shape, &example, Some(0.8), config);
     }
 }
@@ -184,8 +198,11 @@ fn match_differences_for_class_weights_and_focal_loss() {
 fn match_differences_for_mlp() {
     let example = Recipe { seed: 5, sparse: true, ..Recipe::default() }.build();
     for layers in [1, 2, 3] {
-        let shape =
-            Architecture { model: ModelKind::Mlp, layers, dropout: 0.3, ..architecture(&example, FORMS[0], false) };
+        let shape = architecture(&example, FORMS[0], false).with(|a| {
+            a.model = ModelKind::Mlp;
+            a.network.layers = layers;
+            a.network.dropout = 0.3;
+        });
         check(&format!("mlp layers {layers}"), shape, &example, None);
     }
 }
@@ -196,7 +213,11 @@ fn match_differences_for_convolutions() {
         for (layers, sparse, directed) in [(1, true, true), (2, false, true), (3, true, false)] {
             let example = Recipe { seed: 6, sparse, directed, ..Recipe::default() }.build();
             let model = ModelKind::Convolution(kind);
-            let shape = Architecture { model, layers, dropout: 0.3, ..architecture(&example, FORMS[0], false) };
+            let shape = architecture(&example, FORMS[0], false).with(|a| {
+                a.model = model;
+                a.network.layers = layers;
+                a.network.dropout = 0.3;
+            });
             check(&format!("{kind:?} layers {layers}"), shape, &example, None);
             let weighted = with_edges(Recipe { seed: 6, sparse, directed, ..Recipe::default() }, true, 0);
             check(&format!("{kind:?} layers {layers}, weighted"), shape, &weighted, None);
@@ -219,20 +240,16 @@ fn match_differences_for_constrained_attention() {
         let example = Example { train: (0..9).collect(), validation: vec![9], test: vec![10, 11], ..example };
         for (by_classes, dropout) in [(false, 0.0), (true, 0.0), (true, 0.4)] {
             let contrast = Contrast {
-                top_k: 2,
-                negatives_per_edge: 3,
-                lambda_g: 1.3,
-                margin_g: 0.3,
-                boundary: by_classes.then_some(Boundary { lambda_b: 0.9, margin_b: 0.1 }),
+                constraints: ConstraintSettings { top_k: 2, negatives_per_edge: 3, lambda_g: 1.3, margin_g: 0.3 },
+                boundary: by_classes.then_some(ClassConstraintSettings { lambda_b: 0.9, margin_b: 0.1 }),
             };
-            let shape = Architecture {
-                model: ModelKind::Constrained { by_classes },
-                layers,
-                heads: heads[0],
-                output_heads: heads[1],
-                dropout,
-                ..architecture(&example, FORMS[0], false)
-            };
+            let shape = architecture(&example, FORMS[0], false).with(|a| {
+                a.model = ModelKind::Constrained { by_classes };
+                a.network.layers = layers;
+                a.network.heads = heads[0];
+                a.network.output_heads = heads[1];
+                a.network.dropout = dropout;
+            });
             let config = TrainConfig { contrast: Some(contrast), ..TrainConfig::default() };
             check_with(&format!("seed {seed}, {contrast:?}, dropout {dropout}"), shape, &example, None, config);
         }
@@ -240,17 +257,17 @@ fn match_differences_for_constrained_attention() {
 }
 
 /// Returns every combination of residual, norm and activation.
-fn all_blocks() -> impl Iterator<Item = Blocks> {
+fn all_blocks() -> impl Iterator<Item = NetworkSettings> {
     let residuals = [Residual::None, Residual::Linear, Residual::Identity];
     residuals.into_iter().flat_map(|residual| {
         [Norm::None, Norm::Layer, Norm::Batch].into_iter().flat_map(move |norm| {
-            [Activation::Elu, Activation::Relu].map(|activation| Blocks {
+            [Activation::Elu, Activation::Relu].map(|activation| NetworkSettings {
                 residual,
                 norm,
                 activation,
                 input_layer: residual == Residual::Identity || norm == Norm::Layer,
                 output_layer: activation == Activation::Relu,
-                ..Blocks::default()
+                ..NetworkSettings::default()
             })
         })
     })
@@ -267,7 +284,12 @@ fn match_differences_for_blocks_of_every_form() {
         let (heads, dropout) = ([3, 1, 2, 9][k / 2 % 4], [0.3, 0.0][k / 3 % 2]);
         // Layer norm of two numbers is nearly a sign.
         let hidden = if heads == 1 { 5 } else { 2 };
-        let shape = Architecture { layers: 2 + k % 2, hidden, heads, dropout, blocks, ..shape };
+        let shape = with_blocks(shape, blocks).with(|a| {
+            a.network.layers = 2 + k % 2;
+            a.network.hidden = hidden;
+            a.network.heads = heads;
+            a.network.dropout = dropout;
+        });
         check(&format!("{form:?} {heads} heads, dropout {dropout}, {blocks:?}"), shape, &example, Some(0.8));
     }
 }
@@ -284,12 +306,13 @@ fn match_differences_for_blocks_of_convolutions_and_mlp() {
         let model = kinds[k % 4];
         let example = Recipe { seed: 40 + k as u64, directed: k % 2 == 0, edges: 30, ..Recipe::default() }.build();
         let shape = architecture(&example, FORMS[0], false);
-        let shape = Architecture { model, layers: 2, dropout: 0.3, blocks, ..shape };
+        let shape = with_blocks(shape, blocks).with(|a| {
+            a.model = model;
+            a.network.layers = 2;
+            a.network.dropout = 0.3;
+        });
         let contrast = matches!(model, ModelKind::Constrained { .. }).then_some(Contrast {
-            top_k: 2,
-            negatives_per_edge: 3,
-            lambda_g: 1.3,
-            margin_g: 0.3,
+            constraints: ConstraintSettings { top_k: 2, negatives_per_edge: 3, lambda_g: 1.3, margin_g: 0.3 },
             boundary: None,
         });
         let config = TrainConfig { contrast, ..TrainConfig::default() };
@@ -301,7 +324,7 @@ fn match_differences_for_blocks_of_convolutions_and_mlp() {
 fn match_differences_for_batch_norm_with_running_statistics() {
     let example = Recipe { seed: 60, ..Recipe::default() }.build();
     for blocks in all_blocks().filter(|blocks| blocks.norm == Norm::Batch) {
-        let shape = Architecture { layers: 2, blocks, ..architecture(&example, FORMS[3], false) };
+        let shape = with_blocks(architecture(&example, FORMS[3], false), blocks).with(|a| a.network.layers = 2);
         check_mode(&format!("evaluation, {blocks:?}"), shape, &example, None, TrainConfig::default(), false);
     }
 }
@@ -313,9 +336,13 @@ fn match_differences_for_separate_egos() {
         let recipe = Recipe { seed: 90 + k as u64, edges: 20, directed, ..Recipe::default() };
         let example = if k % 3 == 0 { with_edges(recipe, true, 2) } else { recipe.build() };
         let (heads, dropout) = ([3, 1, 2, 9][k / 2 % 4], [0.3, 0.0][k / 3 % 2]);
-        let blocks = Blocks { separate_ego: true, ..blocks };
+        let blocks = NetworkSettings { separate_ego: true, ..blocks };
         let shape = architecture(&example, form, true);
-        let shape = Architecture { layers: 2, heads, dropout, blocks, ..shape };
+        let shape = with_blocks(shape, blocks).with(|a| {
+            a.network.layers = 2;
+            a.network.heads = heads;
+            a.network.dropout = dropout;
+        });
         check(&format!("{form:?} {heads} heads, dropout {dropout}, {blocks:?}"), shape, &example, Some(0.8));
     }
 }
@@ -336,24 +363,25 @@ fn match_differences_for_labels_as_input() {
             None => example,
         };
         let contrast = matches!(model, ModelKind::Constrained { .. }).then_some(Contrast {
-            top_k: 2,
-            negatives_per_edge: 3,
-            lambda_g: 1.3,
-            margin_g: 0.3,
+            constraints: ConstraintSettings { top_k: 2, negatives_per_edge: 3, lambda_g: 1.3, margin_g: 0.3 },
             boundary: (model == ModelKind::Constrained { by_classes: true })
-                .then_some(Boundary { lambda_b: 0.9, margin_b: 0.1 }),
+                .then_some(ClassConstraintSettings { lambda_b: 0.9, margin_b: 0.1 }),
         });
         let config = TrainConfig { contrast, ..TrainConfig::default() };
         let lambda_e = model.is_self_supervised().then_some(0.8);
-        let plain = Blocks::default();
-        let deep = Blocks { residual: Residual::Linear, norm: Norm::Layer, ..plain };
-        let ego = Blocks { separate_ego: matches!(model, ModelKind::Attention { .. }), ..deep };
-        let before = Blocks { input_layer: true, ..deep };
+        let plain = NetworkSettings::default();
+        let deep = NetworkSettings { residual: Residual::Linear, norm: Norm::Layer, ..plain };
+        let ego = NetworkSettings { separate_ego: matches!(model, ModelKind::Attention { .. }), ..deep };
+        let before = NetworkSettings { input_layer: true, ..deep };
         for (blocks, dropout, label_input) in
             [(plain, 0.0, 0.5), (plain, 0.3, 0.3), (ego, 0.3, 0.6), (before, 0.2, 0.5)]
         {
             let shape = architecture(&example, FORMS[0], false);
-            let shape = Architecture { model, dropout, label_input, blocks, ..shape };
+            let shape = with_blocks(shape, blocks).with(|a| {
+                a.model = model;
+                a.network.dropout = dropout;
+                a.network.label_input = label_input;
+            });
             check_with(&format!("{model}, {label_input}, {blocks:?}"), shape, &example, lambda_e, config);
         }
     }
@@ -364,12 +392,17 @@ fn match_differences_without_self_loops() {
     for (k, form) in ALL_FORMS.into_iter().enumerate() {
         for directed in [true, false] {
             let recipe = Recipe { seed: 70 + k as u64, edges: 14, directed, ..Recipe::default() };
-            let blocks = Blocks { self_loops: false, attention_dropout: k % 2 == 0, ..Blocks::default() };
+            let blocks =
+                NetworkSettings { self_loops: false, attention_dropout: k % 2 == 0, ..NetworkSettings::default() };
             for (example, edge_messages) in
                 [(recipe.build(), false), (with_edges(recipe, true, 2), false), (with_edges(recipe, false, 2), true)]
             {
                 let shape = architecture(&example, form, true);
-                let shape = Architecture { dropout: 0.3, heads: 3, edge_messages, blocks, ..shape };
+                let shape = with_blocks(shape, blocks).with(|a| {
+                    a.network.dropout = 0.3;
+                    a.network.heads = 3;
+                    a.network.edge_messages = edge_messages;
+                });
                 check(&format!("{form:?} directed {directed}, messages {edge_messages}"), shape, &example, Some(0.8));
             }
         }

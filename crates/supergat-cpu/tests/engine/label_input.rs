@@ -14,7 +14,12 @@ fn kinds() -> [ModelKind; 6] {
 
 fn shape(example: &Example<f32>, model: ModelKind) -> Architecture {
     let (label_input, label_reuse) = (0.5, 2);
-    Architecture { model, dropout: 0.4, label_input, label_reuse, ..architecture(example, FORMS[0], false) }
+    architecture(example, FORMS[0], false).with(|a| {
+        a.model = model;
+        a.network.dropout = 0.4;
+        a.network.label_input = label_input;
+        a.network.label_reuse = label_reuse;
+    })
 }
 
 /// Returns the example with other labels of some nodes.
@@ -82,9 +87,10 @@ fn matches_worked_example() {
     let features = Features::dense(2, 1, vec![0.0f64, 0.0]).unwrap();
     let labels = Labels::Single { classes: 2, of: vec![0, 1] };
     let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]]).unwrap();
-    let plain = Architecture { model: ModelKind::Mlp, layers: 1, ..architecture(&example, FORMS[0], false) };
+    let plain = architecture(&example, FORMS[0], false).with(|a| (a.model, a.network.layers) = (ModelKind::Mlp, 1));
     let logits = |label_reuse| {
-        let mut model = Model::zeros(Architecture { label_input: 0.5, label_reuse, ..plain }).unwrap();
+        let mut model =
+            Model::zeros(plain.with(|a| (a.network.label_input, a.network.label_reuse) = (0.5, label_reuse))).unwrap();
         model
             .for_each_parameter(|parameter| match parameter.name.as_str() {
                 "layer1.w" => parameter.set_rows(&Cpu::default(), &[9.0, 9.0, 2.0, 0.0, 0.0, 1.0]),
@@ -105,9 +111,9 @@ fn a_step_counts_other_nodes_only() {
     let example = Recipe { nodes: 90, edges: 0, features: 1, classes: 2, ..Recipe::default() }.build::<f64>();
     let features = Features::dense(90, 1, vec![0.0; 90]).unwrap();
     let example = Example { features: features.into(), ..example };
-    let plain = Architecture { model: ModelKind::Mlp, layers: 1, ..architecture(&example, FORMS[0], false) };
+    let plain = architecture(&example, FORMS[0], false).with(|a| (a.model, a.network.layers) = (ModelKind::Mlp, 1));
     for (label_input, expected) in [(0.5, 15.0), (0.99, 1.0), (0.01, 30.0)] {
-        let shape = Architecture { label_input, ..plain };
+        let shape = plain.with(|a| a.network.label_input = label_input);
         let prepared =
             Prepared::on(&Cpu::default(), std::slice::from_ref(&example), shape, TrainConfig::default()).unwrap();
         let mut model = Model::zeros(shape).unwrap();
@@ -164,7 +170,7 @@ fn trains_on_several_graphs() {
 fn reuse_without_input_is_refused() {
     let example = Recipe::default().build::<f32>();
     let shape = shape(&example, ModelKind::Convolution(Convolution::Gcn));
-    let refused = Architecture { label_input: 0.0, ..shape }.check().unwrap_err().to_string();
+    let refused = shape.with(|a| a.network.label_input = 0.0).check().unwrap_err().to_string();
     assert_eq!(refused, "label_reuse = 2: needs labels as input; set label_input, such as 0.5");
     let others = Example { labels: Labels::Single { classes: 4, of: vec![3; 12] }, ..example };
     let refused = Model::<f32>::new(shape, 0).unwrap().predict(&others).unwrap_err().to_string();

@@ -5,6 +5,7 @@ use crate::common::{FORMS, Recipe, architecture};
 use proptest::prelude::*;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use supergat_core::hyperparameters::ConstraintSettings;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
     Architecture, Contrast, Example, ModelKind, Network, NodeOrder, Prepared, Real, Session, SingleDevice, TrainConfig,
@@ -52,9 +53,12 @@ fn check_results<D: SingleDevice>(device: &D, recipe: Recipe, model: ModelKind, 
 }
 
 fn config(model: ModelKind) -> TrainConfig {
-    let contrast = Contrast { top_k: 2, negatives_per_edge: 3, lambda_g: 1.3, margin_g: 0.3, boundary: None };
+    let contrast = Contrast {
+        constraints: ConstraintSettings { top_k: 2, negatives_per_edge: 3, lambda_g: 1.3, margin_g: 0.3 },
+        boundary: None,
+    };
     let constrained = matches!(model, ModelKind::Constrained { .. });
-    TrainConfig { contrast: constrained.then_some(contrast), max_epochs: 3, ..TrainConfig::default() }
+    TrainConfig::default().with(|c| (c.contrast, c.training.max_epochs) = (constrained.then_some(contrast), 3))
 }
 
 /// Returns losses and gradients of all parameters, with all edges and the given non-edges as samples.

@@ -4,11 +4,12 @@
 use serde_json::Value;
 use std::path::PathBuf;
 use supergat_core::device::{Adam, FromAbove, Input, Join, Place, Readings};
+use supergat_core::hyperparameters::NetworkSettings;
 use supergat_core::layers::{EdgeInput, Layer, Scratch, Shape};
 use supergat_core::memory::Arena;
 use supergat_core::{
-    Activation, Architecture, Blocks, Convolution, Direction, Duplicates, EdgeAttributes, Example, Features, Form,
-    Graph, HeadLayout, Labels, ModelKind, Network, Prepared, Real, Residual, Session, SingleDevice, TrainConfig,
+    Activation, Architecture, Convolution, Direction, Duplicates, EdgeAttributes, Example, Features, Form, Graph,
+    HeadLayout, Labels, ModelKind, Network, Prepared, Real, Residual, Session, SingleDevice, TrainConfig,
 };
 use supergat_cpu::Cpu;
 
@@ -58,7 +59,7 @@ fn size(value: &Value) -> usize {
 
 /// Prepares an example for a network with all edges as positives and no sampled negatives.
 fn prepared<D: SingleDevice>(device: &D, example: &Example<D::Number>, model: ModelKind) -> Prepared<D> {
-    let config = TrainConfig { p_e: 1.0, p_n: 0.0, ..TrainConfig::default() };
+    let config = TrainConfig::default().with(|c| (c.edge_loss.p_e, c.edge_loss.p_n) = (1.0, 0.0));
     Prepared::on(device, std::slice::from_ref(example), Architecture::new(model, example), config).unwrap()
 }
 
@@ -249,21 +250,23 @@ fn check_training<D: SingleDevice>(device: &D, name: &str, file: &Value, toleran
         input_features: example.features.columns(),
         classes: 3,
         multi_label: false,
-        layers: 2,
-        hidden: 4,
-        heads: 2,
-        output_heads: 2,
-        dropout: 0.0,
-        negative_slope: 0.2,
         edge_features: 0,
-        edge_messages: false,
-        label_input: 0.0,
-        label_reuse: 0,
-        blocks: Default::default(),
+        network: NetworkSettings {
+            layers: 2,
+            hidden: 4,
+            heads: 2,
+            output_heads: 2,
+            dropout: 0.0,
+            negative_slope: 0.2,
+            edge_messages: false,
+            label_input: 0.0,
+            label_reuse: 0,
+            ..NetworkSettings::default()
+        },
     };
     let mut network = Network::zeros_on(device, architecture).unwrap();
     network.for_each_parameter(|p| p.set_rows(device, &cast(&file["initial"][&p.name]))).unwrap();
-    let config = TrainConfig { p_e: 1.0, p_n: 0.0, ..TrainConfig::default() };
+    let config = TrainConfig::default().with(|c| (c.edge_loss.p_e, c.edge_loss.p_n) = (1.0, 0.0));
     let prepared = Prepared::on(device, std::slice::from_ref(&example), architecture, config).unwrap();
     let mut session = Session::new(&prepared, network, 0, true).unwrap();
     let number = |key: &str| file[key].as_f64().unwrap();
@@ -362,22 +365,20 @@ fn check_deep<D: SingleDevice>(device: &D, name: &str, file: &Value, tolerance: 
     let train = numbers(&file["train"]).iter().map(|&n| n as u32).collect();
     let example = example::<D::Number>(file, Labels::Single { classes: 3, of: labels }, train);
     let model = ModelKind::Attention { form: form(&file["form"]), self_supervised: true };
-    let blocks = Blocks {
+    let plain = Architecture::new(model, &example);
+    let network = NetworkSettings {
+        layers: size(&file["layers"]),
+        hidden: size(&file["width"]),
+        heads: size(&file["heads"]),
+        dropout: 0.0,
         residual: Residual::Linear,
         norm: serde_json::from_value(file["norm"].clone()).unwrap(),
         activation: Activation::Relu,
         input_layer: true,
         output_layer: true,
-        ..Blocks::default()
+        ..plain.network
     };
-    let architecture = Architecture {
-        layers: size(&file["layers"]),
-        hidden: size(&file["width"]),
-        heads: size(&file["heads"]),
-        dropout: 0.0,
-        blocks,
-        ..Architecture::new(model, &example)
-    };
+    let architecture = Architecture { network, ..plain };
     let mut network = Network::on(device, architecture, 0).unwrap();
     let learned = |name: &str| file["initial"].get(name_in_file(name));
     network
@@ -385,7 +386,7 @@ fn check_deep<D: SingleDevice>(device: &D, name: &str, file: &Value, tolerance: 
         .unwrap();
     let found = network.parameters().filter(|p| p.learned).count();
     assert_eq!(found, file["initial"].as_object().unwrap().len(), "{name}: number of parameters");
-    let config = TrainConfig { p_e: 1.0, p_n: 0.0, ..TrainConfig::default() };
+    let config = TrainConfig::default().with(|c| (c.edge_loss.p_e, c.edge_loss.p_n) = (1.0, 0.0));
     let prepared = Prepared::on(device, std::slice::from_ref(&example), architecture, config).unwrap();
     let mut session = Session::new(&prepared, network, 0, true).unwrap();
     let number = |key: &str| file[key].as_f64().unwrap();

@@ -2,9 +2,9 @@
 
 use crate::common::{ALL_FORMS, FORMS, Recipe, architecture};
 use std::ops::ControlFlow;
+use supergat_core::hyperparameters::{ClassConstraintSettings, ConstraintSettings, EarlyStoppingSettings};
 use supergat_core::{
-    Architecture, Boundary, Contrast, Convolution, EarlyStop, Epoch, ModelKind, Outcome, Prepared, TrainConfig,
-    TrainState, Trained, Trainer,
+    Contrast, Convolution, Epoch, ModelKind, Outcome, Prepared, TrainConfig, TrainState, Trained, Trainer,
 };
 use supergat_cpu::Cpu;
 
@@ -18,27 +18,38 @@ fn kinds() -> impl Iterator<Item = ModelKind> {
     forms.chain(constrained).chain(convolutions.map(ModelKind::Convolution)).chain([ModelKind::Mlp])
 }
 
-fn config(kind: ModelKind, max_epochs: usize, early_stop: Option<EarlyStop>) -> TrainConfig {
+fn config(kind: ModelKind, max_epochs: usize, early_stop: Option<EarlyStoppingSettings>) -> TrainConfig {
     let contrast = match kind {
         ModelKind::Constrained { by_classes } => Some(Contrast {
-            top_k: 3,
-            negatives_per_edge: 4,
-            lambda_g: 1.5,
-            margin_g: 0.5,
-            boundary: by_classes.then_some(Boundary { lambda_b: 0.5, margin_b: 0.1 }),
+            constraints: ConstraintSettings { top_k: 3, negatives_per_edge: 4, lambda_g: 1.5, margin_g: 0.5 },
+            boundary: by_classes.then_some(ClassConstraintSettings { lambda_b: 0.5, margin_b: 0.1 }),
         }),
         _ => None,
     };
-    TrainConfig { lr: 0.05, lambda_2: 1e-3, p_e: 0.8, p_n: 0.5, contrast, max_epochs, early_stop, ..Default::default() }
+    TrainConfig::default().with(|c| {
+        c.training.lr = 0.05;
+        c.training.lambda_2 = 1e-3;
+        c.edge_loss.p_e = 0.8;
+        c.edge_loss.p_n = 0.5;
+        c.contrast = contrast;
+        c.training.max_epochs = max_epochs;
+        c.early_stopping = early_stop.unwrap_or(c.early_stopping);
+    })
 }
 
 /// Two training graphs and one of validation and test nodes. Three heads of three features have padding.
-fn prepared(kind: ModelKind, max_epochs: usize, early_stop: Option<EarlyStop>) -> Prepared<Cpu<f32>> {
+fn prepared(kind: ModelKind, max_epochs: usize, early_stop: Option<EarlyStoppingSettings>) -> Prepared<Cpu<f32>> {
     let recipe = Recipe { nodes: 60, edges: 200, features: 6, ..Recipe::default() };
     let mut examples = [0, 1, 2].map(|seed| Recipe { seed, sparse: seed == 1, ..recipe }.build::<f32>());
     examples[2].train.clear();
     let shape = architecture(&examples[0], FORMS[0], true);
-    let shape = Architecture { model: kind, dropout: 0.4, heads: 3, layers: 3, output_heads: 2, ..shape };
+    let shape = shape.with(|a| {
+        a.model = kind;
+        a.network.dropout = 0.4;
+        a.network.heads = 3;
+        a.network.layers = 3;
+        a.network.output_heads = 2;
+    });
     Prepared::on(&Cpu::default(), &examples, shape, config(kind, max_epochs, early_stop)).unwrap()
 }
 
@@ -109,7 +120,14 @@ fn resumes_after_every_epoch() {
 
 #[test]
 fn early_stopping_continues_where_it_was() {
-    let stop = EarlyStop { after: 8, window: 4, loss_change: 0.005, metric_change: 0.0 };
+    let stop = EarlyStoppingSettings {
+        early_stop: true,
+        early_stop_after: 8,
+        early_stop_window: 4,
+        early_stop_loss_change: 0.005,
+        early_stop_metric_change: 0.0,
+        ..EarlyStoppingSettings::default()
+    };
     let kind = ModelKind::Attention { form: FORMS[3], self_supervised: true };
     let prepared = prepared(kind, 200, Some(stop));
     let (expected, files) = whole(&prepared);

@@ -40,7 +40,7 @@ impl EdgeMemory {
             log_weights: if logs.is_empty() { None } else { Some(cuda.uploaded(&logs)?) },
             features: cuda.uploaded(features)?,
             width: edges.width(),
-            messages: architecture.edge_messages,
+            messages: architecture.network.edge_messages,
         }))
     }
 

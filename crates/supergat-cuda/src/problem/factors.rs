@@ -38,9 +38,9 @@ impl Factors {
         };
         let rows = incoming.rows.max(outgoing.as_ref().map_or(0, |o| o.rows));
         let widths = [
-            architecture.heads * architecture.hidden,
+            architecture.network.heads * architecture.network.hidden,
             architecture.classes,
-            architecture.output_heads * architecture.classes,
+            architecture.network.output_heads * architecture.classes,
         ];
         let width = widths.map(|features| HeadLayout::plain(features).stride()).into_iter().max().unwrap_or(0);
         Ok(Some(Self {

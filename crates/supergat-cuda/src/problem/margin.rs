@@ -33,7 +33,7 @@ impl MarginPlan {
         contrast.check()?;
         let graph = &*example.graph;
         let incoming = graph.incoming();
-        let (nodes, per_edge) = (graph.nodes(), contrast.negatives_per_edge);
+        let (nodes, per_edge) = (graph.nodes(), contrast.constraints.negatives_per_edge);
         let outside = |i: usize| nodes - incoming.range(i).len();
         let classes = contrast.training_classes(&example.labels, &example.train)?;
         let (triples, classes) = match classes.map(|class| ClassEdges::new(incoming.lists(), 0, &class)) {

@@ -91,7 +91,7 @@ impl Problem {
     ) -> Result<Self> {
         let graph = &*example.graph;
         let nodes = graph.nodes();
-        let no_loops = (!architecture.blocks.attends_to_self()).then(|| NoLoops::new(graph));
+        let no_loops = (!architecture.network.attends_to_self()).then(|| NoLoops::new(graph));
         let lists = no_loops.as_ref().map_or_else(|| HostLists::of(graph), NoLoops::lists);
         let edges = lists.edges;
         // Positions of edges and blocks of kernels are numbered with 32 bits.
@@ -107,7 +107,7 @@ impl Problem {
             }
             Features::Sparse(matrix) => FeatureMemory::Sparse(Box::new(SparseFeatures::new(cuda, matrix, training)?)),
         };
-        let width = if training && architecture.dropout > 0.0 {
+        let width = if training && architecture.network.dropout > 0.0 {
             let first = if let FeatureMemory::Dense { columns, .. } = &features { *columns } else { 0 };
             copied_width(architecture, first)
         } else {
@@ -146,10 +146,10 @@ impl Problem {
 
 /// Returns the width of the widest dense input, which is copied for dropout; `first` is that of dense features.
 fn copied_width(architecture: &Architecture, first: usize) -> usize {
+    let network = &architecture.network;
     let hidden = match architecture.model.form() {
-        Some(_) => HeadLayout::new(architecture.heads, architecture.hidden).stride(),
-        None => HeadLayout::plain(architecture.heads * architecture.hidden).stride(),
+        Some(_) => HeadLayout::new(network.heads, network.hidden).stride(),
+        None => HeadLayout::plain(network.heads * network.hidden).stride(),
     };
-    let blocks = architecture.blocks;
-    if architecture.layers > 1 || blocks.input_layer || blocks.output_layer { first.max(hidden) } else { first }
+    if network.layers > 1 || network.input_layer || network.output_layer { first.max(hidden) } else { first }
 }

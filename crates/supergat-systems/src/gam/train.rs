@@ -133,7 +133,7 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
         }
         let (mut best_of_round, mut since, mut improved) = (f64::NEG_INFINITY, 0, false);
         let mut certain = vec![T::ZERO; self.memory.logits.len()];
-        for step in 0..self.prepared.config().max_epochs {
+        for step in 0..self.prepared.config().training.max_epochs {
             let train = self.step(&mut session, step, seed, regulariser.as_ref())?;
             session.forward(0, false)?;
             let [validation, test] = self.evaluate(&session)?;
@@ -193,7 +193,7 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
     ) -> Result<StepLoss> {
         let loss = self.differentiate(session, step, seed, regulariser)?;
         let config = self.prepared.config();
-        session.update(Adam { lr: config.lr, lambda_2: config.lambda_2 })?;
+        session.update(Adam { lr: config.training.lr, lambda_2: config.training.lambda_2 })?;
         session.advance()?;
         Ok(loss)
     }
@@ -215,7 +215,7 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
         let Labels::Single { classes, of } = &self.labels else { unreachable!("made of single labels") };
         let weight = |node: usize| class_weights.get(of[node] as usize).copied().unwrap_or(1.0);
         let total = (0..of.len()).filter(|&node| self.is_labelled[node]).map(weight).sum();
-        let terms = LabelTerms { class_weights, total, shown: &[], focal_gamma: config.focal_gamma };
+        let terms = LabelTerms { class_weights, total, shown: &[], settings: &config.training };
         let label = T::label_loss_backward(parts, &self.labels, &self.is_labelled, terms, logits, gradient, partial);
         let edge = regulariser.map_or(0.0, |edges| {
             edges.add_gradient(
@@ -327,7 +327,7 @@ mod tests {
 
     fn prepared(example: &Example<f32>, max_epochs: usize) -> Prepared<Cpu<f32>> {
         let architecture = Architecture::new("gcn".parse().unwrap(), example);
-        let training = TrainConfig { max_epochs, ..TrainConfig::default() };
+        let training = TrainConfig::default().with(|c| c.training.max_epochs = max_epochs);
         Prepared::on(&Cpu::default(), std::slice::from_ref(example), architecture, training).unwrap()
     }
 
@@ -357,7 +357,8 @@ mod tests {
     #[test]
     fn gradients_of_a_later_round_match_differences() {
         let example = example::<f64>();
-        let shape = Architecture { hidden: 3, dropout: 0.3, ..Architecture::new("gcn".parse().unwrap(), &example) };
+        let shape = Architecture::new("gcn".parse().unwrap(), &example)
+            .with(|a| (a.network.hidden, a.network.dropout) = (3, 0.3));
         let prepared = Prepared::on(&Cpu::default(), &[example], shape, TrainConfig::default()).unwrap();
         let mut trainer = GamTrainer::new(&prepared, options(2), 4).unwrap();
         let regulariser = trainer.regulariser(&prepared.examples()[0], 4);

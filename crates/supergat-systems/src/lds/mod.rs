@@ -44,7 +44,7 @@ pub(super) fn train(
 
 /// Returns the bytes of weights and of passes. Fails for graphs that are too large.
 pub(super) fn bytes(prepared: &Prepared<Cpu<f32>>, options: LdsOptions) -> Result<[u64; 2]> {
-    let of_example = |example| LdsTrainer::bytes(example, prepared.architecture().hidden, &options);
+    let of_example = |example| LdsTrainer::bytes(example, prepared.architecture().network.hidden, &options);
     let passes = prepared.examples().iter().map(of_example).sum::<Result<u64>>()?;
     Ok([prepared.architecture().parameter_bytes::<f32>(), passes])
 }

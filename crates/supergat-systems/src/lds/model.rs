@@ -55,7 +55,8 @@ pub fn predict(model: &SystemModel, example: &Example<f32>) -> Result<Vec<f32>> 
         let found = model.weights.iter().find(|saved| saved.name == name && saved.shape == shape);
         found.map(|saved| &saved.elements[..]).ok_or_else(|| refuse("its weights are missing"))
     };
-    let Architecture { input_features, hidden, classes, .. } = model.architecture;
+    let Architecture { input_features, classes, network, .. } = model.architecture;
+    let hidden = network.hidden;
     let weights = [matrix(NAMES[0], [input_features, hidden])?, matrix(NAMES[1], [hidden, classes])?];
     let mut gcn = Gcn::new(&example.features, hidden, classes, 0.0, 0.0);
     let weights = padded(gcn.shape, weights);

@@ -246,8 +246,13 @@ const OPTIONS: LdsOptions = LdsOptions {
 };
 
 fn prepared(example: Example<f32>, max_epochs: usize) -> Prepared<Cpu<f32>> {
-    let shape = Architecture { hidden: 8, dropout: 0.3, ..Architecture::new("lds".parse().unwrap(), &example) };
-    let config = TrainConfig { lr: 0.02, lambda_2: 5e-4, max_epochs, ..TrainConfig::default() };
+    let shape =
+        Architecture::new("lds".parse().unwrap(), &example).with(|a| (a.network.hidden, a.network.dropout) = (8, 0.3));
+    let config = TrainConfig::default().with(|c| {
+        c.training.lr = 0.02;
+        c.training.lambda_2 = 5e-4;
+        c.training.max_epochs = max_epochs;
+    });
     Prepared::on(&Cpu::default(), &[example], shape, config).unwrap()
 }
 

@@ -7,12 +7,10 @@ use super::sampled::{EdgeProbabilities, SampledGraph, stream};
 use crate::learned::Learned;
 use crate::{Options, SystemModel, TrainedSystem};
 use std::ops::ControlFlow;
-use supergat_core::hyperparameters::LdsOptions;
+use supergat_core::hyperparameters::{LdsOptions, TrainingSettings};
 use supergat_core::memory::Buffer;
 use supergat_core::random::{Purpose, Stream};
-use supergat_core::{
-    Architecture, Epoch, Error, Example, Labels, Outcome, Prepared, Result, Score, StepLoss, TrainConfig,
-};
+use supergat_core::{Architecture, Epoch, Error, Example, Labels, Outcome, Prepared, Result, Score, StepLoss};
 use supergat_cpu::Cpu;
 use supergat_cpu::kernels::{Adam, Primitives};
 
@@ -23,7 +21,7 @@ const LEAST_DECREASE: f64 = 0.001;
 #[derive(Debug)]
 pub(super) struct LdsTrainer<'e> {
     architecture: Architecture,
-    training: TrainConfig,
+    training: TrainingSettings,
     example: &'e Example<f32>,
     options: LdsOptions,
     seed: u64,
@@ -53,15 +51,15 @@ impl<'e> LdsTrainer<'e> {
             let reason = "lds selects by accuracy; choose accuracy, or another model".into();
             return Err(Error::Hyperparameter { name: "select", value: select.to_string(), reason });
         }
-        if prepared.config().focal_gamma != 0.0 {
-            let (value, reason) =
-                (prepared.config().focal_gamma.to_string(), "lds trains with cross-entropy; set it to 0");
+        let (architecture, training) = (*prepared.architecture(), prepared.config().training);
+        if training.focal_gamma != 0.0 {
+            let (value, reason) = (training.focal_gamma.to_string(), "lds trains with cross-entropy; set it to 0");
             return Err(Error::Hyperparameter { name: "focal_gamma", value, reason: reason.into() });
         }
         let [example] = prepared.examples() else {
             return Err(refuse("needs one graph, and the dataset has several"));
         };
-        let (architecture, training) = (*prepared.architecture(), *prepared.config());
+        let network = architecture.network;
         let Labels::Single { classes, of } = &example.labels else {
             return Err(refuse("needs nodes with one class each, and these may have several"));
         };
@@ -83,7 +81,7 @@ impl<'e> LdsTrainer<'e> {
         let mut outer = example.validation.clone();
         Stream::new(seed, 0, 0, Purpose::ValidationHalf).shuffle(&mut outer);
         let selects = outer.split_off(outer.len() / 2);
-        let gcn = Gcn::new(&example.features, architecture.hidden, *classes, training.lambda_2, architecture.dropout);
+        let gcn = Gcn::new(&example.features, network.hidden, *classes, training.lambda_2, network.dropout);
         let shape = gcn.shape;
         let pair = || shape.weights().map(Buffer::zeros);
         let step = |_| Step {

@@ -1,55 +1,41 @@
-//! Conversion of settings to the configuration of the engine: architecture, training, and options of systems.
+//! Configuration of the engine from settings: architecture, training, and options of systems.
 
 use super::{FamilySettings, Settings};
-use supergat_core::hyperparameters::{ClassConstraintSettings, ConstraintSettings, PropagationSettings, TreeSettings};
-use supergat_core::{Architecture, Blocks, Boundary, Contrast, EarlyStop, Error, System, TrainConfig};
+use supergat_core::hyperparameters::{PropagationSettings, TreeSettings};
+use supergat_core::{Architecture, Error, System, TrainConfig};
 use supergat_data::Dataset;
 use supergat_systems::Options;
 
 impl Settings {
     /// Returns the architecture of the network for a dataset.
     pub fn architecture(&self, dataset: &Dataset) -> Architecture {
-        // Systems with layers of their own refuse options of other layers; networks without attention do not read them.
-        let refuses = self.model.system().is_some_and(System::has_own_layers);
-        let (is_attention, has_form) = (self.model.is_attention() || refuses, self.model.form().is_some() || refuses);
-        let carries = self.model.reads_edge_features() && dataset.edge_features() > 0;
-        let network = &self.network;
+        let edge_features = if self.model.reads_edge_features() { dataset.edge_features() } else { 0 };
+        let mut network = self.network;
+        // Networks without attention do not read its options. Systems with layers of their own refuse them.
+        if !self.model.system().is_some_and(System::has_own_layers) {
+            network.self_loops |= !self.model.is_attention();
+            network.separate_ego &= self.model.is_attention();
+            network.attention_dropout |= self.model.form().is_none();
+            network.edge_messages &= edge_features > 0;
+        }
         Architecture {
             model: self.model,
             input_features: dataset.features(),
             classes: dataset.classes(),
             multi_label: dataset.is_multi_label(),
-            layers: network.layers,
-            hidden: network.hidden,
-            heads: network.heads,
-            output_heads: network.output_heads,
-            dropout: network.dropout,
-            negative_slope: network.negative_slope,
-            edge_features: if self.model.reads_edge_features() { dataset.edge_features() } else { 0 },
-            edge_messages: network.edge_messages && (carries || refuses),
-            label_input: network.label_input,
-            label_reuse: network.label_reuse,
-            blocks: Blocks {
-                residual: network.residual,
-                norm: network.norm,
-                activation: network.activation,
-                input_layer: network.input_layer,
-                output_layer: network.output_layer,
-                self_loops: network.self_loops || !is_attention,
-                attention_dropout: network.attention_dropout || !has_form,
-                separate_ego: network.separate_ego && is_attention,
-            },
+            edge_features,
+            network,
         }
     }
 
     /// Validates the settings for a dataset.
     pub fn check(&self, dataset: &Dataset) -> supergat_core::Result<()> {
         crate::baselines::check_available(self.model)?;
+        let mut copy = *self;
+        copy.groups_mut().into_iter().try_for_each(|group| group.check())?;
         if self.model.has_epochs() {
-            self.training().check()?;
             self.architecture(dataset).check()?;
         }
-        self.system().map_or(Ok(()), |options| options.check())?;
         if self.correct_and_smooth.is_some() && dataset.is_multi_label() {
             let reason = "needs nodes with one class each, and these may have several".into();
             return Err(Error::Hyperparameter { name: "correct_and_smooth", value: "true".into(), reason });
@@ -72,35 +58,58 @@ impl Settings {
         if let FamilySettings::Propagation(steps) = self.family { steps } else { PropagationSettings::default() }
     }
 
-    /// Returns the constraints of CGAT, for models that have them.
-    fn contrast(&self) -> Option<Contrast> {
-        let FamilySettings::Constrained(all, by_classes) = self.family else { return None };
-        let ConstraintSettings { top_k, negatives_per_edge, lambda_g, margin_g } = all;
-        let boundary = by_classes.map(|ClassConstraintSettings { lambda_b, margin_b }| Boundary { lambda_b, margin_b });
-        Some(Contrast { top_k, negatives_per_edge, lambda_g, margin_g, boundary })
-    }
-
     /// Returns the training configuration.
     pub fn training(&self) -> TrainConfig {
-        let (training, edge_loss, stopping) = (&self.training, &self.edge_loss, &self.early_stopping);
         TrainConfig {
-            lr: training.lr,
-            lambda_2: training.lambda_2,
-            lambda_e: edge_loss.lambda_e,
-            p_e: edge_loss.p_e,
-            p_n: edge_loss.p_n,
-            contrast: self.contrast(),
-            focal_gamma: training.focal_gamma,
-            checkpointing: training.checkpointing,
-            max_epochs: training.max_epochs,
-            early_stop: stopping.early_stop.then_some(EarlyStop {
-                after: stopping.early_stop_after,
-                window: stopping.early_stop_window,
-                loss_change: stopping.early_stop_loss_change,
-                metric_change: stopping.early_stop_metric_change,
-            }),
-            patience: stopping.patience,
+            training: self.training,
+            edge_loss: self.edge_loss,
+            early_stopping: self.early_stopping,
+            contrast: if let FamilySettings::Constrained(contrast) = self.family { Some(contrast) } else { None },
             select: self.select,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value as Json;
+    use supergat_core::ModelKind;
+
+    /// Settings and architectures as the version before groups in architectures wrote them to files of models.
+    const WRITTEN: &str = include_str!("../../tests/architectures.jsonl");
+
+    #[test]
+    fn architectures_keep_their_bytes() {
+        let dataset = supergat_data::load("random-partition:classes=2,nodes=170,degree=2").unwrap();
+        for line in WRITTEN.lines() {
+            let (settings, _): (Settings, Json) = serde_json::from_str(line).unwrap();
+            let text = serde_json::to_string(&settings.architecture(&dataset)).unwrap();
+            assert!(line.ends_with(&format!(",{text}]")), "{text}\n{line}");
+        }
+    }
+
+    #[test]
+    fn every_group_is_checked() {
+        let dataset = supergat_data::load("random-partition:classes=2,nodes=170,degree=2").unwrap();
+        let many = 1_000_000_000usize;
+        for (model, name) in [
+            ("gcn", "layers"),
+            ("mlp", "max_epochs"),
+            ("mlp", "early_stop_window"),
+            ("cgat", "top_k"),
+            ("label-propagation", "propagation_iterations"),
+            ("glcn", "graph_hidden"),
+            ("mlp", "smooth_iterations"),
+            #[cfg(feature = "trees")]
+            ("trees", "tree_depth"),
+        ] {
+            let mut settings = Settings::general(model.parse::<ModelKind>().unwrap());
+            settings.set("smooth_alpha", 0.5).unwrap();
+            settings.check(&dataset).unwrap();
+            assert!(settings.put(name, many.into()), "{name}");
+            let error = settings.check(&dataset).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{name} = 1000000000: must be")), "{error}");
         }
     }
 }

@@ -11,7 +11,7 @@ use supergat_core::hyperparameters::{
     GamOptions, GlcnOptions, Group, HYPERPARAMETERS, Hyperparameter, LdsOptions, NetworkSettings, NeuralSparseOptions,
     PropagationSettings, SettingsGroup, TrainingSettings, TreeSettings, Value,
 };
-use supergat_core::{ModelKind, Select, System};
+use supergat_core::{Contrast, ModelKind, Select, System};
 use supergat_systems::Options;
 
 /// Model and hyperparameters of a run. With the dataset and the seed, they determine the result.
@@ -63,7 +63,7 @@ pub enum FamilySettings {
     /// Attention, convolutions and perceptrons have no further hyperparameters.
     None,
     /// `cgat` models, with constraints by classes for `cgat-full-supervised`.
-    Constrained(ConstraintSettings, Option<ClassConstraintSettings>),
+    Constrained(Contrast),
     /// `label-propagation`.
     Propagation(PropagationSettings),
     /// `trees`.
@@ -78,7 +78,8 @@ impl FamilySettings {
         match model {
             ModelKind::Attention { .. } | ModelKind::Convolution(_) | ModelKind::Mlp => Self::None,
             ModelKind::Constrained { by_classes } => {
-                Self::Constrained(ConstraintSettings::new(&of), by_classes.then(|| ClassConstraintSettings::new(&of)))
+                let boundary = by_classes.then(|| ClassConstraintSettings::new(&of));
+                Self::Constrained(Contrast { constraints: ConstraintSettings::new(of), boundary })
             }
             ModelKind::LabelPropagation => Self::Propagation(PropagationSettings::new(of)),
             ModelKind::Trees => Self::Trees(TreeSettings::new(of)),
@@ -94,8 +95,8 @@ impl FamilySettings {
     fn groups_mut(&mut self) -> Vec<&mut dyn SettingsGroup> {
         match self {
             Self::None => vec![],
-            Self::Constrained(all, None) => vec![all],
-            Self::Constrained(all, Some(by_classes)) => vec![all, by_classes],
+            Self::Constrained(Contrast { constraints, boundary: None }) => vec![constraints],
+            Self::Constrained(Contrast { constraints, boundary: Some(by_classes) }) => vec![constraints, by_classes],
             Self::Propagation(settings) => vec![settings],
             Self::Trees(settings) => vec![settings],
             Self::System(Options::Glcn(options)) => vec![options],

@@ -104,6 +104,7 @@ fn system_presets() -> &'static serde_json::Map<String, Json> {
 mod tests {
     use super::*;
     use crate::settings::FamilySettings;
+    use supergat_core::Contrast;
 
     fn kind(name: &str) -> ModelKind {
         name.parse().unwrap()
@@ -124,13 +125,18 @@ mod tests {
         );
         assert_eq!(Settings::published_for("node-4-layer", "cora", kind("gat-dp")).unwrap().network.layers, 4);
         let cgat = Settings::published("cora", kind("cgat-full-supervised")).unwrap();
-        let FamilySettings::Constrained(all, Some(by_classes)) = cgat.family else { unreachable!() };
+        let FamilySettings::Constrained(Contrast { constraints: all, boundary: Some(by_classes) }) = cgat.family else {
+            unreachable!()
+        };
         assert_eq!((all.top_k, all.negatives_per_edge, cgat.edge_loss.p_e), (4, 5, 0.9));
         assert_eq!((all.lambda_g, all.margin_g), (9.167585739010015, 0.14761774823352192));
         assert_eq!((by_classes.lambda_b, by_classes.margin_b), (8.924486369581093, 0.06583157691096975));
         assert_eq!((cgat.network.heads, cgat.training.max_epochs, cgat.early_stopping.early_stop), (8, 500, false));
         let contrast = Settings::published("ppi", kind("cgat")).unwrap().training().contrast.unwrap();
-        assert_eq!((contrast.top_k, contrast.negatives_per_edge, contrast.boundary), (8, 3, None));
+        assert_eq!(
+            (contrast.constraints.top_k, contrast.constraints.negatives_per_edge, contrast.boundary),
+            (8, 3, None)
+        );
         let widths =
             ["photo", "dblp", "ogbn-arxiv"].map(|data| Settings::published(data, kind("gcn")).unwrap().network.hidden);
         assert_eq!(widths, [64, 64, 128]);

@@ -6,7 +6,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
-use supergat_core::hyperparameters::{CorrectAndSmoothSettings, HYPERPARAMETERS, Hyperparameter, Value};
+use supergat_core::hyperparameters::{CorrectAndSmoothSettings, HYPERPARAMETERS, Hyperparameter, StoredValue};
 use supergat_core::{ModelKind, Select};
 
 /// Returns all hyperparameters in the order of files: that of the table, except that `max_epochs` precedes
@@ -37,16 +37,6 @@ impl Serialize for Settings {
     }
 }
 
-/// Value of a hyperparameter in a file.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Stored {
-    Switch(bool),
-    Whole(u64),
-    Number(f64),
-    Name(String),
-}
-
 impl<'de> Deserialize<'de> for Settings {
     /// Hyperparameters that a file does not have are newer than it; they get their defaults in the style of the paper.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -74,7 +64,7 @@ impl<'de> Visitor<'de> for Fields {
                 _ => {
                     let unknown = || de::Error::custom(format_args!("unknown field `{name}`"));
                     let known = Hyperparameter::named(&name).ok_or_else(unknown)?;
-                    values.push((known, map.next_value::<Option<Stored>>()?));
+                    values.push((known, map.next_value::<Option<StoredValue>>()?));
                 }
             }
             if !seen.insert(name.clone()) {
@@ -88,15 +78,10 @@ impl<'de> Visitor<'de> for Fields {
         }
         for (known, stored) in values {
             let Some(stored) = stored else { continue };
-            let value = match stored {
-                Stored::Switch(on) => Value::Switch(on),
-                Stored::Whole(number) => Value::Whole(number),
-                Stored::Number(number) => Value::Number(number),
-                Stored::Name(name) => known.choice(&name).map_err(de::Error::custom)?,
-            };
-            if !settings.put(known.name, value) && settings.get(known.name).is_some() {
-                let stored = known.stored;
-                return Err(de::Error::custom(format_args!("`{stored}` = {value}: {}", known.range)));
+            let value = stored.of(known).map_err(de::Error::custom)?;
+            if settings.get(known.name).is_some() {
+                let refuse = |_| de::Error::custom(format_args!("`{}` = {value}: {}", known.stored, known.range));
+                settings.put(known.name, known.check(value).map_err(refuse)?);
             }
         }
         settings.correct_and_smooth = settings.correct_and_smooth.filter(|given| given.correct_and_smooth);
@@ -141,6 +126,7 @@ mod tests {
         assert!(error(r#"{"model":"gcn","layer":2}"#).contains("unknown field `layer`"));
         assert!(error(r#"{"model":"gcn","lr":0.1,"lr":0.2}"#).contains("duplicate field `lr`"));
         assert!(error(r#"{"model":"gcn","layers":2.5}"#).contains("`layers` = 2.5: must be a whole number"));
+        assert!(error(r#"{"model":"trees","tree_depth":1000000000}"#).contains("must be a whole number from 1 to 64"));
         assert!(error(r#"{"model":"gcn","norm":"group"}"#).contains("must be one of none, layer, batch"));
         assert_eq!(read(r#"{"model":"gcn"}"#), Ok(Settings::general("gcn".parse().unwrap())));
     }
