@@ -1,7 +1,7 @@
 //! Values of edges from own nodes to nodes of other processes. The process of an edge's target has them.
 
 use super::share::Edges;
-use crate::peers::{Incoming, Outgoing, Peers, all_to_all, gather_one, no_work};
+use crate::peers::{Peers, all_to_all, divided, exchange_all, gather_one};
 use bytemuck::Pod;
 use std::sync::Mutex;
 use supergat_core::Result;
@@ -63,20 +63,10 @@ impl Ghosts {
             sent.extend_from_slice(&own[edge as usize * bytes..][..bytes]);
         }
         received.resize(self.positions.len() * bytes, 0);
-        let (mut sent, mut memory) = (&sent[..], &mut received[..]);
-        let mut outgoing: Vec<Outgoing<'_>> = Vec::with_capacity(peers.count());
-        let mut incoming: Vec<Incoming<'_>> = Vec::with_capacity(peers.count());
-        for process in 0..peers.count() {
-            let (message, rest) = sent.split_at(self.send[process].len() * bytes);
-            sent = rest;
-            let (to, rest) = memory.split_at_mut(self.receive[process].len() * bytes);
-            memory = rest;
-            if process != peers.rank() {
-                outgoing.push((process, message));
-                incoming.push((process, to));
-            }
-        }
-        peers.exchange(&outgoing, &mut incoming, &mut no_work)?;
+        let messages: Vec<&[u8]> =
+            divided(sent, self.send.iter().map(|edges| edges.len() * bytes)).map(|m| &*m).collect();
+        let memory = divided(received, self.receive.iter().map(|ghosts| ghosts.len() * bytes));
+        exchange_all(peers, |process| messages[process], memory)?;
         for (from, &ghost) in received.chunks_exact(bytes.max(1)).zip(self.receive.iter().flatten()) {
             others[ghost as usize * bytes..][..bytes].copy_from_slice(from);
         }

@@ -148,8 +148,13 @@ pub fn all_to_all<T: Pod>(peers: &dyn Peers, lists: &[Vec<T>]) -> Result<Vec<Vec
     Ok(received)
 }
 
-/// Exchanges a message with every other process.
-fn exchange_all<'a>(
+/// Divides a list into consecutive lists of these lengths.
+pub(crate) fn divided<T>(mut list: &mut [T], lengths: impl Iterator<Item = usize>) -> impl Iterator<Item = &mut [T]> {
+    lengths.map(move |length| list.split_off_mut(..length).expect("a list of the total length"))
+}
+
+/// Exchanges a message with every other process. `memory` has the memory of the messages of all processes.
+pub(crate) fn exchange_all<'a>(
     peers: &dyn Peers,
     message: impl Fn(usize) -> &'a [u8],
     memory: impl Iterator<Item = &'a mut [u8]>,

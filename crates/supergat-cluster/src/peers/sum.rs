@@ -1,6 +1,6 @@
 //! Sums over the parts of a graph along a fixed tree.
 
-use super::{Incoming, Outgoing, Peers, no_work};
+use super::{Peers, divided, exchange_all};
 use bytemuck::Pod;
 use std::ops::Range;
 use supergat_core::Result;
@@ -75,37 +75,18 @@ impl TreeSum {
         let width = slice(rank).len();
         let starts: Vec<usize> = self.nodes.iter().flatten().map(|node| node.start).collect();
         let mut all = vec![T::zeroed(); starts.len() * width];
-        let mut rest = &mut all[..];
-        let mut incoming: Vec<Incoming<'_>> = Vec::new();
-        for (process, nodes) in self.nodes.iter().enumerate() {
-            let (here, after) = rest.split_at_mut(nodes.len() * width);
-            rest = after;
-            if process == rank {
-                here.copy_from_slice(&packed[rank]);
-            } else {
-                incoming.push((process, bytemuck::cast_slice_mut(here)));
-            }
-        }
-        let others = || (0..peers.count()).filter(|process| *process != rank);
-        let outgoing: Vec<Outgoing<'_>> = others().map(|p| (p, bytemuck::cast_slice(&packed[p]))).collect();
-        peers.exchange(&outgoing, &mut incoming, &mut no_work)?;
+        let first = self.nodes[..rank].iter().map(Vec::len).sum::<usize>() * width;
+        all[first..][..packed[rank].len()].copy_from_slice(&packed[rank]);
+        let memory = divided(&mut all, self.nodes.iter().map(|nodes| nodes.len() * width));
+        exchange_all(peers, |process| bytemuck::cast_slice(&packed[process]), memory.map(bytemuck::cast_slice_mut))?;
         add_tree(self.parts.clone(), &|k| starts[k], starts.len(), &mut all, width);
         let sum = &all[..width];
         out[slice(rank)].copy_from_slice(sum);
         if is_short {
             return Ok(());
         }
-        let outgoing: Vec<Outgoing<'_>> = others().map(|process| (process, bytemuck::cast_slice(sum))).collect();
-        let mut incoming: Vec<Incoming<'_>> = Vec::new();
-        let mut rest = out;
-        for process in 0..peers.count() {
-            let (here, after) = rest.split_at_mut(slice(process).len());
-            rest = after;
-            if process != rank {
-                incoming.push((process, bytemuck::cast_slice_mut(here)));
-            }
-        }
-        peers.exchange(&outgoing, &mut incoming, &mut no_work)
+        let memory = divided(out, (0..peers.count()).map(|process| slice(process).len()));
+        exchange_all(peers, |_| bytemuck::cast_slice(sum), memory.map(bytemuck::cast_slice_mut))
     }
 }
 
