@@ -144,7 +144,7 @@ fn recognises_every_trait_alone_and_in_pairs() {
 /// Trains for two epochs; the loss must be finite.
 fn assert_trains(dataset: &Dataset) {
     let architecture = Architecture::new("supergat-mx".parse().unwrap(), &dataset.examples[0]);
-    let config = TrainConfig { max_epochs: 2, ..TrainConfig::default() };
+    let config = TrainConfig::default().with(|c| c.training.max_epochs = 2);
     let prepared = Prepared::on(&Cpu::default(), &dataset.examples, architecture, config).unwrap();
     let trained = Trainer::new(&prepared, 0).unwrap().run(|_| ControlFlow::Continue(())).unwrap();
     assert!(trained.outcome.validation.loss.is_finite());
