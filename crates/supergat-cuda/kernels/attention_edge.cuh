@@ -85,7 +85,7 @@ template <bool IN, bool OUT>
 __device__ __forceinline__ Place place_of(const Input& input, word node, word begin, word end, word at) {
     Place place;
     place.valid = at < end;
-    // A node that has nothing left visits its first neighbour again, in vain.
+    // A node that has nothing left visits its first neighbour again, without effect.
     word edge = place.valid ? at : begin;
     if (begin == end) {
         place.node = node, place.in = 0, place.out = 0;

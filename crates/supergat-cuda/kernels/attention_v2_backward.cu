@@ -68,7 +68,7 @@ __device__ __forceinline__ Edge edge_of(const Input& input, word node, word begi
     Edge edge;
     edge.valid = at < end;
     edge.node = node, edge.position = 0;
-    // A node that has nothing left visits its first neighbour again, in vain.
+    // A node that has nothing left visits its first neighbour again, without effect.
     if (begin < end) {
         word place = edge.valid ? at : begin;
         edge.node = __ldg((IN ? input.sources : input.targets) + place);

@@ -117,7 +117,7 @@ __device__ __forceinline__ Few few_of(const Edges& edges, size_t edge) {
     const float* row = edges.features + edge * FEW_FEATURES;
 #pragma unroll
     for (int q = 0; q < FEW_SHARE; q += BY_FOUR ? 4 : 1) {
-        // A lane beyond the last feature reads it once more, in vain.
+        // A lane beyond the last feature reads it once more, without effect.
         word k = min(first + q, (word)(FEW_FEATURES - (BY_FOUR ? 4 : 1)));
         if (BY_FOUR) {
             float4 four = __ldg((const float4*)(row + k));

@@ -19,7 +19,7 @@ constexpr int power_from(int n, int power = 1) { return power >= n ? power : pow
 
 // Quads per group.
 constexpr int QUADS = 2 * VECTORS;
-// Lanes of a team: few, but so many that a lane has at most two quads if possible.
+// Lanes of a team: few, but enough for at most two quads per lane if possible.
 constexpr int team_from(int lanes) {
     return lanes >= 32 || lanes >= QUADS || GROUPS * ((QUADS + lanes - 1) / lanes) <= 2 ? lanes : team_from(2 * lanes);
 }

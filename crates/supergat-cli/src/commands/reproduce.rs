@@ -6,7 +6,7 @@ use crate::error::{CliError, Result, exit_code};
 use crate::files::{self, probe};
 use crate::output::{self, SCHEMA};
 use crate::process::interrupt::Interrupt;
-use crate::sweep::{self, sweep, told};
+use crate::sweep::{self, sweep, summary};
 use clap::ValueEnum;
 use std::process::ExitCode;
 use supergat_figure::sheet::{Sheet, csv, html, json, markdown};
@@ -35,7 +35,7 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
             let jobs = plans.iter().flat_map(TablePlan::jobs).collect();
             let outcome = sweep(&NodeClassification, jobs, &mut results, resources, &args.sweep, &interrupt)?;
             interrupted = outcome.interrupted;
-            args.sweep.note(&told(&outcome, &path));
+            args.sweep.note(&summary(&outcome, &path));
         }
         let table = |plan: &TablePlan| (plan.table.id.clone(), Table::new(plan, &results).sheet());
         sheets.extend(plans.iter().map(table));

@@ -58,7 +58,7 @@ pub fn predictions(out: &mut dyn Write, dataset: &Dataset, predictions: &Predict
     table.flush()
 }
 
-/// Returns the number of rows that [`attention`] writes for a dataset with so many edges.
+/// Returns the number of rows that [`attention`] writes for a dataset with `edges` edges.
 pub fn attention_rows(edges: usize, a: &Architecture) -> usize {
     edges * a.weights_per_edge()
 }

@@ -79,7 +79,7 @@ pub fn study_of_tasks(
             all = all.and(sweep(task, jobs, &mut results, resources, args, &interrupt)?);
         }
     }
-    args.note(&told(&all, path));
+    args.note(&summary(&all, path));
     Ok((results, all))
 }
 
@@ -99,7 +99,7 @@ pub fn sweep(
 }
 
 /// Describes the outcome of a sweep in one line.
-pub fn told(outcome: &SweepOutcome, path: &Path) -> String {
+pub fn summary(outcome: &SweepOutcome, path: &Path) -> String {
     let SweepOutcome { found, ran, failed, .. } = outcome;
     let failed = if *failed == 0 { String::new() } else { format!(", {failed} failed") };
     format!("{ran} new{failed}, {found} already done: {}", path.display())

@@ -24,7 +24,7 @@ fn assert_same(workspace: &Workspace, a: &str, b: &str) {
     }
 }
 
-/// Waits until so many checkpoint files have been replaced.
+/// Waits until `count` checkpoint files have been replaced.
 fn wait_for_checkpoints(workspace: &Workspace, child: &mut Running, count: usize) {
     let folder = workspace.path("run.checkpoint");
     let files = || -> BTreeSet<(u64, i64, i64)> {
@@ -36,7 +36,7 @@ fn wait_for_checkpoints(workspace: &Workspace, child: &mut Running, count: usize
     let before = seen.len();
     while seen.len() < before + count {
         assert_eq!(child.try_wait().unwrap(), None, "the training ended before it was killed");
-        assert!(started.elapsed() < Duration::from_secs(60), "no checkpoints");
+        assert!(started.elapsed() < Duration::from_secs(600), "no checkpoints");
         std::thread::sleep(Duration::from_millis(1));
         seen.extend(files());
     }

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 const KILLS: usize = 5;
 
-/// Waits until so many checkpoint files have been replaced.
+/// Waits until `count` checkpoint files have been replaced.
 pub fn wait_for_checkpoints(workspace: &Workspace, child: &mut Running, count: usize) {
     assert!(writes_checkpoints(workspace, child, count), "the training ended too early");
 }
 
-/// Waits until so many checkpoint files have been replaced; `false` if the training ends before.
+/// Waits until `count` checkpoint files have been replaced; `false` if the training ends before.
 pub fn writes_checkpoints(workspace: &Workspace, child: &mut Running, count: usize) -> bool {
     let folder = workspace.path("run.checkpoint");
     let files = || -> BTreeSet<(u64, i64, i64)> {

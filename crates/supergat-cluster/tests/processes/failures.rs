@@ -78,7 +78,7 @@ pub fn slow() -> Result<()> {
     supergat_cluster::mpi::finish()
 }
 
-/// A process of MPI, to which another launcher has told that it is one of two.
+/// A process of MPI, which another launcher counts as one of two.
 pub fn lonely() -> Result<()> {
     // SAFETY: the test harness, which has started this thread, does not use the environment any more.
     unsafe { std::env::set_var("OMPI_COMM_WORLD_SIZE", "2") };

@@ -136,7 +136,7 @@ fn invalid_exchanges(peers: &dyn Peers, others: &[usize]) {
         assert_eq!(failed(peers.exchange(&[], &mut [(peer, &mut [1])], &mut nothing)), expected);
     }
     let Some(&other) = others.first() else { return };
-    // Nobody waits for a message of the inner exchange, which is refused.
+    // No process waits for a message of the inner exchange, which is refused.
     let ring = ((rank + 1) % count, (rank + count - 1) % count);
     let mut inner = String::new();
     let outer = peers.exchange(&[(ring.0, &[1])], &mut [(ring.1, &mut [0])], &mut || {

@@ -10,7 +10,7 @@ use crate::files::probe;
 use crate::output::{self, SCHEMA};
 use crate::process::interrupt::Interrupt;
 use crate::sweep::progress::SweepProgress;
-use crate::sweep::{resources_or_kind, results, told};
+use crate::sweep::{resources_or_kind, results, summary};
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_core::ModelKind;
@@ -52,7 +52,7 @@ pub fn run(args: &GridArgs) -> Result<ExitCode> {
     if !args.table_only {
         let outcome = sweep(&plan, &mut results, resources, args)?;
         interrupted = outcome.interrupted;
-        args.sweep.note(&told(&outcome, &path));
+        args.sweep.note(&summary(&outcome, &path));
     }
     let study = GridStudy::new(&plan, &results);
     write(&study, args)?;

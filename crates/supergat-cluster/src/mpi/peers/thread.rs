@@ -31,7 +31,7 @@ pub struct Message {
     pub is_received: bool,
 }
 
-// SAFETY: the thread that lends the memory waits until the communication thread has finished with it.
+// SAFETY: the thread that owns the memory waits until the communication thread has finished with it.
 unsafe impl Send for Message {}
 
 /// Link between the threads of the program and the communication thread.
@@ -160,7 +160,7 @@ impl Link {
     fn transfer(&self, mpi: &Mpi, messages: &[Message], transfers: &mut Transfers, timeout: Duration) -> Result<()> {
         // Messages that are expected need no buffer of the library.
         for message in messages.iter().filter(|message| message.is_received) {
-            // SAFETY: the thread that called `exchange` lends the memory until the report.
+            // SAFETY: the thread that called `exchange` keeps the memory alive until the report.
             unsafe { transfers.receive(mpi, message.peer, message.bytes, message.length) };
         }
         for message in messages.iter().filter(|message| !message.is_received) {
