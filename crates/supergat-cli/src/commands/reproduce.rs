@@ -6,7 +6,7 @@ use crate::error::{CliError, Result, exit_code};
 use crate::files::{self, probe};
 use crate::output::{self, SCHEMA};
 use crate::process::interrupt::Interrupt;
-use crate::sweep::{self, sweep, summary};
+use crate::sweep::{self, summary, sweep};
 use clap::ValueEnum;
 use std::process::ExitCode;
 use supergat_figure::sheet::{Sheet, csv, html, json, markdown};

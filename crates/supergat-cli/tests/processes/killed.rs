@@ -30,7 +30,7 @@ pub fn writes_checkpoints(workspace: &Workspace, child: &mut Running, count: usi
         if child.try_wait().unwrap().is_some() {
             return false;
         }
-        assert!(started.elapsed() < Duration::from_secs(120), "no checkpoints");
+        assert!(started.elapsed() < Duration::from_secs(600), "no checkpoints");
         std::thread::sleep(Duration::from_millis(1));
         seen.extend(files());
     }
