@@ -133,7 +133,8 @@ pub(super) fn timed(
     let split = setup.resampled.dataset(0);
     // Trees are the last, because their fits cannot be stopped.
     let is_trees = |candidate: &&Candidate| candidate.settings.model == ModelKind::Trees;
-    let (trees, others): (Vec<&Candidate>, Vec<&Candidate>) = setup.candidates.iter().partition(is_trees);
+    let (fitting, mut left_out) = fitting(setup, &split, question, workers)?;
+    let (trees, others): (Vec<&Candidate>, Vec<&Candidate>) = fitting.into_iter().partition(is_trees);
     let keep_on = || used() < TIMED && observe(QuickEvent::Epoch(left())).is_continue();
     // Fixed costs of large graphs leave no time to measure every family: one is measured, and the others follow from it.
     let rate = match (is_large(setup.dataset), others.iter().find(|one| one.family.name == "gat-go")) {
@@ -153,17 +154,17 @@ pub(super) fn timed(
         if observe(QuickEvent::Timing(*family)).is_break() || used() + least > TIMED {
             return Err(LeftOut { family: *family, reason: "there was no time to measure it".into() });
         }
-        let found = fits(&split, settings, workers.count, question.memory).and_then(|()| match rate {
+        let found = match rate {
             Some(rate) if settings.model != ModelKind::Trees => Ok(estimated(&split, settings).times(rate)),
             _ => cost(&split, settings, workers, keep_on),
-        });
+        };
         let found = found.map(|cost| Costed::new(candidate, cost));
         found.map_err(|reason| LeftOut { family: *family, reason })
     };
     // Several at a time, as in the runs.
     let mut found = in_parallel(&others, workers.count, measure);
     found.extend(in_parallel(&trees, workers.count, measure));
-    let (mut costed, mut left_out): (Vec<Costed>, Vec<LeftOut>) = (Vec::new(), Vec::new());
+    let mut costed = Vec::new();
     for found in found {
         match found {
             Ok(found) => costed.push(found),
@@ -177,6 +178,23 @@ pub(super) fn timed(
     // As many repetitions as there is time for.
     let repetitions = if plan.first_epochs.is_some() { 1 } else { setup.resampled.count() };
     Ok(QuickPlan { repetitions, seconds: Some(seconds), end: Some(end), ..plan })
+}
+
+/// Returns the candidates whose runs fit into memory, and those that are left out. Returns the reason if none fits.
+fn fitting<'a>(
+    setup: &'a Setup<'_>,
+    split: &Dataset,
+    question: &QuickQuestion,
+    workers: Workers,
+) -> Result<(Vec<&'a Candidate>, Vec<LeftOut>), String> {
+    let (mut fitting, mut left_out) = (Vec::new(), Vec::new());
+    for candidate in &setup.candidates {
+        match fits(split, &candidate.settings, workers.count, question.memory) {
+            Ok(()) => fitting.push(candidate),
+            Err(reason) => left_out.push(LeftOut { family: candidate.family, reason }),
+        }
+    }
+    if fitting.is_empty() { Err("there is too little memory for any family".into()) } else { Ok((fitting, left_out)) }
 }
 
 /// Returns what `of` returns for all items, in their order.
@@ -204,14 +222,9 @@ fn in_parallel<I: Sync, T: Send>(items: &[&I], threads: usize, of: impl Fn(&I) -
 ///
 /// The plan depends on the machine only if there is too little memory for some families.
 pub(super) fn by_size(setup: &Setup<'_>, question: &QuickQuestion, workers: Workers) -> Result<QuickPlan, String> {
-    let (mut costed, mut left_out) = (Vec::new(), Vec::new());
-    for candidate in &setup.candidates {
-        let Candidate { family, settings, .. } = candidate;
-        match fits(setup.dataset, settings, workers.count, question.memory) {
-            Ok(()) => costed.push(Costed::new(candidate, estimated(setup.dataset, settings))),
-            Err(reason) => left_out.push(LeftOut { family: *family, reason }),
-        }
-    }
+    let (fitting, left_out) = fitting(setup, setup.dataset, question, workers)?;
+    let costed = fitting.into_iter().map(|one| Costed::new(one, estimated(setup.dataset, &one.settings)));
+    let costed: Vec<Costed> = costed.collect();
     let usual = costed.iter().filter(|costed| costed.is_network && costed.family != DEEP);
     let mut epochs: Vec<f64> = usual.map(|costed| costed.cost.epoch).collect();
     epochs.sort_by(f64::total_cmp);

@@ -4,7 +4,6 @@ use super::candidates::Candidate;
 use super::setup::is_large;
 use super::*;
 use crate::recommend::map::{Known, MapAnswer};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 fn dataset(homophily: f64) -> Dataset {
@@ -217,11 +216,11 @@ fn answers_where_little_can_be_compared() {
 #[test]
 fn an_observer_stops_and_finished_repetitions_count() {
     let dataset = dataset(0.9);
-    let (runs, started) = (AtomicUsize::new(0), Instant::now());
+    let started = Instant::now();
     let question = QuickQuestion { seconds: Some(1000.0), ..QuickQuestion::default() };
     let stop_at = |most: usize| {
         recommend(&dataset, &question, 1, |event| match event {
-            QuickEvent::Run(..) if runs.fetch_add(1, Ordering::Relaxed) + 1 >= most => ControlFlow::Break(()),
+            QuickEvent::Run(done, _) if done >= most => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         })
         .unwrap()
@@ -229,12 +228,11 @@ fn an_observer_stops_and_finished_repetitions_count() {
     let found = stop_at(2);
     assert!(found.answer.contains("of the 2 compared families"), "{}", found.answer);
     assert!(found.notes.iter().any(|note| note.contains("gcn (it has not finished in time)")), "{:?}", found.notes);
-    runs.store(0, Ordering::Relaxed);
     let found = stop_at(8);
     let measured = found.measured.unwrap();
     assert_eq!(measured.plan.repetitions, 1);
     assert!(found.notes.iter().any(|note| note.starts_with("1 repetition is few")), "{:?}", found.notes);
-    assert!(started.elapsed().as_secs() < 300);
+    assert!(started.elapsed().as_secs() < 900);
 }
 
 #[test]
@@ -261,12 +259,12 @@ fn rare_classes_choose_the_metric() {
 }
 
 #[test]
-fn families_that_do_not_fit_into_memory_are_left_out() {
+fn without_memory_the_map_answers_and_says_so() {
     for seconds in [None, Some(5.0)] {
         let question = QuickQuestion { seconds, memory: Some(1 << 10), ..QuickQuestion::default() };
         let found = recommend(&dataset(0.9), &question, 1, |_| ControlFlow::Continue(())).unwrap();
-        assert!(found.measured.is_none() && found.answer.starts_with("Nothing was measured: "), "{}", found.answer);
-        assert!(found.left_out.iter().any(|left| left.reason.starts_with("its runs need ")), "{:?}", found.left_out);
+        let start = "Nothing was measured: there is too little memory for any family.";
+        assert!(found.measured.is_none() && found.answer.starts_with(start), "{}", found.answer);
     }
 }
 
