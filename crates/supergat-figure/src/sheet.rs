@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 pub struct Sheet {
     /// Title.
     pub title: String,
+    /// Unit of the numbers in the rows, such as `in percent`, which texts add to the title; may be empty. Numbers of the CSV
+    /// file have no unit.
+    pub unit: &'static str,
     /// Column names.
     pub header: Vec<String>,
     /// Rows, each with its colour on an HTML page.
@@ -78,7 +81,13 @@ impl Sheet {
         let header: Vec<String> = header.into_iter().map(Into::into).collect();
         let rows: Vec<(Tone, Vec<String>)> = rows.into_iter().collect();
         let (csv_header, csv_rows) = (header.join(","), rows.iter().map(|(_, row)| row.clone()).collect());
-        Self { title: title.into(), header, rows, csv_header, csv_rows, notes: Vec::new() }
+        Self { title: title.into(), unit: "", header, rows, csv_header, csv_rows, notes: Vec::new() }
+    }
+
+    /// Sets the unit of the numbers in the rows.
+    #[must_use]
+    pub fn with_unit(self, unit: &'static str) -> Self {
+        Self { unit, ..self }
     }
 
     /// Sets header line and rows of the CSV file.
@@ -95,7 +104,12 @@ impl Sheet {
 
     /// Adds a section with the table and its notes to a page.
     pub fn add_to(&self, page: Page) -> Page {
-        page.section(&self.title).toned_table(&self.header, &self.rows).notes(&self.notes)
+        page.section(&self.heading()).toned_table(&self.header, &self.rows).notes(&self.notes)
+    }
+
+    /// Returns the title with the unit.
+    fn heading(&self) -> String {
+        if self.unit.is_empty() { self.title.clone() } else { format!("{}, {}", self.title, self.unit) }
     }
 
     fn markdown(&self) -> String {
@@ -109,7 +123,7 @@ impl Sheet {
         let rule: String = widths.iter().map(|&width| format!("|{}", "-".repeat(width + 2))).collect();
         let rows: String = self.rows.iter().map(|(_, row)| line(row)).collect();
         let notes: String = self.notes.iter().map(|note| format!("- {}\n", note.replace('*', "\\*"))).collect();
-        format!("## {}\n\n{}{rule}|\n{rows}\n{notes}", self.title, line(&self.header))
+        format!("## {}\n\n{}{rule}|\n{rows}\n{notes}", self.heading(), line(&self.header))
     }
 }
 
@@ -120,6 +134,7 @@ mod tests {
     fn sheet() -> Sheet {
         Sheet {
             title: "A & B".into(),
+            unit: "",
             header: vec!["dataset".into(), "p".into()],
             rows: vec![
                 (Tone::Good, vec!["cora".into(), "<0.0001".into()]),
@@ -136,6 +151,14 @@ mod tests {
         let text = markdown(&[sheet()]);
         let expected = "## A & B\n\n| dataset | p       |\n|---------|---------|\n| cora    | <0.0001 |\n| cora    | ±       |\n\n- \\*\\* is two stars.\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn texts_have_the_unit() {
+        let sheet = sheet().with_unit("in percent");
+        assert!(markdown(&[sheet.clone()]).starts_with("## A & B, in percent\n"));
+        assert!(html(&[sheet.clone()]).contains("<h2>A &amp; B, in percent</h2>"));
+        assert_eq!(json(&sheet)["title"], "A & B");
     }
 
     #[test]

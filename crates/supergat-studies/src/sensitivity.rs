@@ -108,7 +108,7 @@ impl SensitivityPlan {
     fn curve(&self, hyperparameter: Hyperparameter, results: &ResultsFile) -> Curve {
         let point = |value| {
             let records = self.runs.records(NODE, &hyperparameter.with(self.centre, value), results);
-            let tests = records.into_iter().filter_map(|record| Some(100.0 * record.test()?.metric));
+            let tests = records.into_iter().filter_map(|record| Some(record.test()?.metric));
             let test = Some(tests.collect()).filter(|tests: &Vec<f64>| !tests.is_empty()).map(Summary::of)?;
             Some(SensitivityPoint { value, interval: test.interval().ok(), test })
         };
@@ -142,7 +142,7 @@ fn around(centre: Settings) -> Vec<Settings> {
 pub struct SensitivityPoint {
     /// Value of the hyperparameter.
     pub value: f64,
-    /// Test metrics in percent.
+    /// Test metrics.
     pub test: Summary,
     /// 95 % confidence interval of the mean; `None` for a single seed.
     pub interval: Option<Interval>,
@@ -169,11 +169,12 @@ pub struct Curve {
 impl Curve {
     /// Returns the points with the lowest and the highest mean.
     pub fn extremes(&self) -> Option<[&SensitivityPoint; 2]> {
-        let by_mean = |a: &&SensitivityPoint, b: &&SensitivityPoint| a.test.mean.total_cmp(&b.test.mean);
+        let mean = |point: &SensitivityPoint| point.test.in_percent().mean;
+        let by_mean = |a: &&SensitivityPoint, b: &&SensitivityPoint| mean(a).total_cmp(&mean(b));
         Some([self.points.iter().min_by(by_mean)?, self.points.iter().max_by(by_mean)?])
     }
 
-    /// Returns the difference between the highest and the lowest mean, in percentage points.
+    /// Returns the difference between the highest and the lowest mean.
     pub fn range(&self) -> Option<f64> {
         self.extremes().map(|[lowest, highest]| highest.test.mean - lowest.test.mean)
     }
@@ -235,7 +236,7 @@ mod tests {
         assert_eq!([lambda, p_n, p_e].map(|curve| curve.points.len()), [8, 5, 6]);
         // All three curves contain the published settings.
         let centre = lambda.at_published().unwrap().test.clone();
-        assert!(centre.values.len() == 2 && (0.0..=100.0).contains(&centre.mean));
+        assert!(centre.values.len() == 2 && (0.0..=1.0).contains(&centre.mean));
         assert!([p_n, p_e].iter().all(|curve| curve.at_published().unwrap().test == centre));
         let means = lambda.points.iter().map(|point| point.test.mean);
         let (least, most) = means.fold((f64::MAX, f64::MIN), |(least, most), mean| (least.min(mean), most.max(mean)));

@@ -291,7 +291,8 @@ Examples:
 /// Text after the options of `supergat reproduce`.
 pub const REPRODUCE: &str = "\
 Trains with the paper's settings, one run per core. Runs that the results file already contains are skipped. Then the table is printed, \
-with the paper's numbers next to ours, and written to the output folder as TABLE.md, TABLE.csv and TABLE.html.
+with the paper's numbers next to ours, and written to the output folder as TABLE.md, TABLE.csv and TABLE.html. \
+Metrics are from 0 to 1 in TABLE.csv and --json.
 
 Every finished run is a line of the results file, so you can stop at any time with Ctrl-C and resume with the same command. Failed runs \
 are recorded and tried again. The times of wall-clock are measured each time and not stored.

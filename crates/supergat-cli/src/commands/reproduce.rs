@@ -4,7 +4,7 @@ use crate::args::{ReproduceArgs, TableChoice};
 use crate::config::keys::nearest_first;
 use crate::error::{CliError, Result, exit_code};
 use crate::files::{self, probe};
-use crate::output::{self, SCHEMA};
+use crate::output;
 use crate::process::interrupt::Interrupt;
 use crate::sweep::{self, summary, sweep};
 use clap::ValueEnum;
@@ -13,6 +13,9 @@ use supergat_figure::sheet::{Sheet, csv, html, json, markdown};
 use supergat_studies::reproduce::{Table, TablePlan, WallClock, tables};
 use supergat_train::task::NodeClassification;
 use supergat_train::{Resources, Settings};
+
+/// Version of the object printed by `--json`. Metrics of version 1 were in percent.
+const SCHEMA: u32 = 2;
 
 /// Trains the missing runs and writes the tables.
 pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {

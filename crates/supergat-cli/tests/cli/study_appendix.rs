@@ -76,6 +76,7 @@ fn sensitivity_study_skips_finished_runs() {
     check_files(&workspace, "s", &[figure, "results.jsonl"]);
     let (header, rows) = table(&workspace.read("s/table.csv"));
     assert_eq!((header[3].as_str(), rows.len()), ("varied", 8 + 5 + 6));
+    assert!(rows.iter().all(|row| (0.0..=1.0).contains(&row[6].parse().unwrap())), "metrics are no per cent: {rows:?}");
     let tables = workspace.read("s/table.md");
     let again = workspace.good(&args);
     assert!(again.stderr.contains("0 new, 17 already done"), "{}", again.stderr);

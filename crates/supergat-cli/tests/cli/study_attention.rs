@@ -55,6 +55,7 @@ fn link_prediction_runs_only_new_seeds() {
     assert_eq!(workspace.list("lp"), ["link-prediction.svg", "report.html", "results.jsonl", "table.csv", "table.md"]);
     let (_, rows) = table(&workspace.read("lp/table.csv"));
     assert!(rows.len() == 4 && rows.iter().all(|row| row[9] == "2"));
+    assert!(rows.iter().all(|row| (0.0..=1.0).contains(&row[7].parse().unwrap())), "metrics are no per cent: {rows:?}");
 }
 
 #[test]

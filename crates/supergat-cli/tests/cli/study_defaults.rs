@@ -33,6 +33,8 @@ fn trains_all_candidates_and_judges_rules() {
     let json = again.json();
     assert_eq!((json["graphs"].as_array().unwrap().len(), json["interrupted"].as_bool()), (1, Some(false)));
     assert_eq!(json["rules"].as_array().unwrap().len(), 6);
+    let test = json["graphs"][0]["families"][1][0]["test"]["mean"].as_f64().unwrap();
+    assert!(json["schema"] == 2 && (0.0..=1.0).contains(&test), "metrics are no per cent: {test}");
 }
 
 #[test]

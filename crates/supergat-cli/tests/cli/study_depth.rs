@@ -31,6 +31,7 @@ fn tunes_every_cell_and_compares_them() {
     let (header, rows) = table(&workspace.read("studies/depth/cells.csv"));
     assert_eq!((header[0].as_str(), header.len(), rows.len()), ("dataset", 20, 4));
     assert!(rows.iter().all(|row| row[8] == "2" && row[3] == "accuracy"), "{rows:?}");
+    assert!(rows.iter().all(|row| (0.0..=1.0).contains(&row[4].parse().unwrap())), "metrics are no per cent: {rows:?}");
     assert_eq!(rows.iter().map(|row| row[1].as_str()).collect::<Vec<_>>(), ["published", "published", "deep", "deep"]);
     let (_, comparisons) = table(&workspace.read("studies/depth/comparisons.csv"));
     let questions: Vec<&str> = comparisons.iter().map(|row| row[0].as_str()).collect();

@@ -28,7 +28,7 @@ fn writes_tables_and_figures_and_skips_finished_runs() {
     let (header, rows) = table(&workspace.read("studies/grid/table.csv"));
     assert_eq!((header.len(), rows.len()), (15, 2));
     let gat = rows.iter().find(|row| row[2] == "gat-go").unwrap();
-    assert_eq!((gat[5].as_str(), gat[7].as_str(), gat[10].as_str()), ("1", "43", "0.00001"));
+    assert_eq!((gat[5].as_str(), gat[7].as_str(), gat[10].as_str()), ("1", "0.43", "0.00001"));
     let page = workspace.read("studies/grid/report.html");
     assert!(page.contains("a coarse search") && page.matches("<figure>").count() == 2 && !page.contains("src="));
 

@@ -32,7 +32,7 @@ pub use mark::{Direction, Mark, Stars, mark, mark_of_moments};
 pub use power::{detectable_effect, detectable_paired_effect, power};
 pub use proportion::wilson;
 pub use spread::Spread;
-pub use summary::{Interval, Moments, Summary};
+pub use summary::{Interval, Moments, Summary, from_percent, to_percent};
 pub use t_test::{TTest, paired_t, pooled_t, pooled_t_of_moments, welch_t, welch_t_of_moments};
 pub use wilcoxon::{Wilcoxon, WilcoxonMethod, wilcoxon};
 

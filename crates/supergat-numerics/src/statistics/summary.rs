@@ -35,6 +35,29 @@ pub struct Moments {
     pub std: f64,
 }
 
+impl Interval {
+    /// Returns the interval of a metric in per cent, as texts and figures show it.
+    pub fn in_percent(self) -> Self {
+        Self { low: 100.0 * self.low, high: 100.0 * self.high }
+    }
+
+    /// Returns the interval of a metric from 0 to 1, from its interval in per cent.
+    pub fn in_fractions(self) -> Self {
+        Self { low: self.low / 100.0, high: self.high / 100.0 }
+    }
+}
+
+/// Returns a number that is printed in per cent with one decimal as a fraction. A mere division by 100 has rounding errors:
+/// 0.7 % would be 0.006999999999999999.
+pub fn from_percent(printed: f64) -> f64 {
+    (10.0 * printed).round() / 1000.0
+}
+
+/// Returns a number of [`from_percent`] in per cent, exactly as printed.
+pub fn to_percent(fraction: f64) -> f64 {
+    (1000.0 * fraction).round() / 10.0
+}
+
 impl Summary {
     /// Summarises `values`; mean and standard deviation are NaN if empty.
     pub fn of(values: Vec<f64>) -> Self {
@@ -43,6 +66,12 @@ impl Summary {
         let squares = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
         let std = if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
         Self { mean, std, values }
+    }
+
+    /// Returns the summary of metrics in per cent, as texts and figures show them. Many accuracies are round numbers in per
+    /// cent only, so their equal means are equal to the last bit.
+    pub fn in_percent(&self) -> Self {
+        Self::of(self.values.iter().map(|value| 100.0 * value).collect())
     }
 
     /// Returns Student's 95 % interval of the mean.
@@ -83,6 +112,16 @@ mod tests {
         let interval = Summary::of(A.to_vec()).interval().unwrap();
         close(interval.low, 84.05008799737642);
         close(interval.high, 84.73991200262357);
+    }
+
+    #[test]
+    fn converts_from_and_to_percent() {
+        assert_eq!([0.7, 83.1, 100.0].map(from_percent), [0.007, 0.831, 1.0]);
+        assert!((0..=1000).map(|k| f64::from(k) / 10.0).all(|printed| to_percent(from_percent(printed)) == printed));
+        let summary = Summary::of(vec![0.8, 0.9]).in_percent();
+        assert_eq!((summary.mean, summary.values), (85.0, vec![80.0, 90.0]));
+        assert_eq!(Interval { low: 0.25, high: 0.5 }.in_percent(), Interval { low: 25.0, high: 50.0 });
+        assert_eq!(Interval { low: 25.0, high: 50.0 }.in_fractions(), Interval { low: 0.25, high: 0.5 });
     }
 
     #[test]

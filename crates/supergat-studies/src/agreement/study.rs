@@ -99,7 +99,7 @@ pub struct Network {
     pub depth: usize,
     /// Seeds with a result; all values are in this order.
     pub seeds: Vec<u64>,
-    /// Test metric of the nodes, in percent.
+    /// Test metric of the nodes.
     pub test: Summary,
     /// Mean KLD(alpha, ell) in the last layer, by seed.
     pub divergences: Vec<f64>,
@@ -124,7 +124,7 @@ pub fn networks(runs: &SeededRuns, results: &ResultsFile) -> Vec<Network> {
 }
 
 fn network(runs: &SeededRuns, settings: &Settings, results: &ResultsFile) -> Option<Network> {
-    let run = |record: &Record| Some((record.seed, 100.0 * record.test()?.metric, record.measured::<Profile>()?));
+    let run = |record: &Record| Some((record.seed, record.test()?.metric, record.measured::<Profile>()?));
     let records = runs.records(LabelAgreement.name(), settings, results);
     let found: Vec<(u64, f64, Profile)> = records.into_iter().filter_map(run).collect();
     let profiles: Vec<Profile> = found.iter().map(|(.., profile)| profile.clone()).collect();

@@ -1,11 +1,11 @@
 //! Results of the study of defaults as text tables.
 
-use crate::defaults::table::{CandidateResult, DefaultsStudy, FamilyDefaults, Rule, RuleResult};
+use crate::defaults::table::{CandidateResult, DefaultsStudy, FamilyDefaults, Gain, GraphResult, Rule, RuleResult};
 use crate::defaults::traits::TRAITS;
 use crate::defaults::tree::Tree;
 use supergat_figure::Tone;
-use supergat_figure::sheet::{Sheet, or_dash};
-use supergat_numerics::statistics::Summary;
+use supergat_figure::sheet::{Sheet, exact, or_dash};
+use supergat_numerics::statistics::{Interval, Summary};
 use supergat_select::count;
 
 /// Returns the name of a rule.
@@ -20,19 +20,25 @@ fn name(rule: &Rule) -> String {
 
 /// Returns how rules that name a family do on graphs that they have not seen.
 pub fn rules(study: &DefaultsStudy) -> Sheet {
-    let row = |result: &RuleResult| {
-        let all = Summary::of(result.regrets.clone());
+    let share = |result: &RuleResult| result.not_worse() as f64 / result.worse.len().max(1) as f64;
+    let regrets = |result: &RuleResult| {
         let worst = result.regrets.iter().copied().fold(0.0, f64::max);
-        let share = 100.0 * result.not_worse() as f64 / result.worse.len().max(1) as f64;
-        let row = vec![
+        [result.median(), Summary::of(result.regrets.clone()).mean, worst]
+    };
+    let row = |result: &RuleResult| {
+        let mut row = vec![
             name(&result.rule),
             format!("{} of {}", result.not_worse(), result.worse.len()),
-            format!("{share:.0} %"),
-            format!("{:.2}", result.median()),
-            format!("{:.2}", all.mean),
-            format!("{worst:.2}"),
+            format!("{:.0} %", 100.0 * share(result)),
         ];
+        row.extend(regrets(result).map(|regret| format!("{:.2}", 100.0 * regret)));
         (Tone::Plain, row)
+    };
+    let numbers = |result: &RuleResult| {
+        let mut row = vec![name(&result.rule), result.not_worse().to_string(), result.worse.len().to_string()];
+        row.push(share(result).to_string());
+        row.extend(regrets(result).map(|regret| regret.to_string()));
+        row
     };
     let header = "rule,not worse,share,median regret,mean regret,largest regret";
     let notes = vec![
@@ -48,49 +54,72 @@ pub fn rules(study: &DefaultsStudy) -> Sheet {
         "not worse: the best family is not significantly better in a paired t-test over the splits, at level 0.05."
             .into(),
     ];
-    Sheet::new("Rules that name a family", header.split(','), study.rules.iter().map(row)).with_notes(notes)
+    let csv_header = "rule,not_worse,graphs,share,median_regret,mean_regret,largest_regret";
+    Sheet::new("Rules that name a family", header.split(','), study.rules.iter().map(row))
+        .with_csv(csv_header, study.rules.iter().map(numbers))
+        .with_notes(notes)
 }
 
 /// Returns the mean regret of the candidates for default settings.
 pub fn defaults(study: &DefaultsStudy) -> Sheet {
     let names = &study.plan.candidates;
-    let rows = study.defaults.iter().filter(|found| found.regrets.len() > 1).map(|found| {
-        let mut row = vec![found.family.clone(), found.chosen.into()];
+    let chosen = || study.defaults.iter().filter(|found| found.regrets.len() > 1);
+    let regrets = |found: &FamilyDefaults| -> Vec<Option<f64>> {
         let own = study.plan.candidates_of(&found.family);
-        let regret = |name: &String| {
-            let place = own.iter().position(|candidate| candidate.name == name);
-            or_dash(place.map(|place| format!("{:.2}", found.regrets[place])))
-        };
-        row.extend(names.iter().map(regret));
-        row.extend([format!("{:.2}", found.held_out), format!("{:.2} ({})", found.worst.0, found.worst.1)]);
+        let place = |name: &String| own.iter().position(|candidate| candidate.name == name);
+        names.iter().map(|name| place(name).map(|place| found.regrets[place])).collect()
+    };
+    let row = |found: &FamilyDefaults| {
+        let text = |regret: f64| format!("{:.2}", 100.0 * regret);
+        let mut row = vec![found.family.clone(), found.chosen.into()];
+        row.extend(regrets(found).into_iter().map(|regret| or_dash(regret.map(text))));
+        row.extend([text(found.held_out), format!("{} ({})", text(found.worst.0), found.worst.1)]);
         row.push(found.changes.to_string());
         (Tone::Plain, row)
-    });
+    };
+    let numbers = |found: &FamilyDefaults| {
+        let mut row = vec![found.family.clone(), found.chosen.into()];
+        row.extend(regrets(found).into_iter().map(exact));
+        row.extend([found.held_out.to_string(), found.worst.0.to_string(), found.worst.1.clone()]);
+        row.push(found.changes.to_string());
+        row
+    };
     let header = format!("family,chosen,{},held out,largest regret of the chosen,changes", names.join(","));
-    Sheet::new("Candidates for default settings", header.split(','), rows).with_notes([
-        "Mean regret in percentage points: test metric of the family's best candidate on a graph minus that of the \
-         candidate.",
-        "held out: mean regret of the candidate that is chosen without the graph. changes: graphs without which another \
-         candidate is chosen.",
-    ])
+    let csv_header = format!("family,chosen,{},held_out,largest_regret,largest_on,changes", names.join(","));
+    Sheet::new("Candidates for default settings", header.split(','), chosen().map(row))
+        .with_csv(&csv_header, chosen().map(numbers))
+        .with_notes([
+            "Mean regret in percentage points: test metric of the family's best candidate on a graph minus that of the \
+             candidate.",
+            "held out: mean regret of the candidate that is chosen without the graph. changes: graphs without which \
+             another candidate is chosen.",
+        ])
 }
 
 /// Returns the test metric of every family on every graph, with defaults that were chosen over all graphs.
 pub fn graphs(study: &DefaultsStudy) -> Sheet {
-    let rows = study.graphs.iter().map(|result| {
+    let row = |result: &GraphResult, texts: fn(Option<&Summary>) -> Vec<String>| {
         let chosen = |(candidates, defaults): (&Vec<CandidateResult>, &FamilyDefaults)| {
             candidates.iter().find(|candidate| candidate.name == defaults.chosen).map(|found| found.test.clone())
         };
         let tests: Vec<Option<Summary>> = result.families.iter().zip(&study.defaults).map(chosen).collect();
-        let mean = |family: &usize| tests[*family].as_ref().map_or(f64::NEG_INFINITY, |test| test.mean);
+        let mean = |family: &usize| tests[*family].as_ref().map_or(f64::NEG_INFINITY, |test| test.in_percent().mean);
         let best = (0..tests.len()).rev().max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or(0);
         let mut row = vec![result.graph.name(), study.plan.families[best].clone()];
-        let text = |test: &Summary| format!("{:.1} ± {:.1}", test.mean, test.std);
-        row.extend(tests.iter().map(|test| or_dash(test.as_ref().map(text))));
-        (Tone::Plain, row)
-    });
+        row.extend(tests.iter().flat_map(|test| texts(test.as_ref())));
+        row
+    };
+    let text = |test: Option<&Summary>| {
+        let test = test.map(Summary::in_percent);
+        vec![or_dash(test.map(|test| format!("{:.1} ± {:.1}", test.mean, test.std)))]
+    };
+    let numbers = |test: Option<&Summary>| vec![exact(test.map(|test| test.mean)), exact(test.map(|test| test.std))];
     let header = format!("graph,best,{}", study.plan.families.join(","));
+    let columns: Vec<String> = study.plan.families.iter().map(|family| format!("{family},{family}_std")).collect();
+    let csv_header = format!("graph,best,{}", columns.join(","));
+    let rows = study.graphs.iter().map(|result| (Tone::Plain, row(result, text)));
     Sheet::new("Families on all graphs", header.split(','), rows)
+        .with_csv(&csv_header, study.graphs.iter().map(|result| row(result, numbers)))
         .with_notes(["Test metric in percent with the chosen defaults, mean and deviation over splits."])
 }
 
@@ -98,32 +127,50 @@ pub fn graphs(study: &DefaultsStudy) -> Sheet {
 pub fn costs(study: &DefaultsStudy) -> Sheet {
     let has_choice = |place: &usize| study.defaults[*place].regrets.len() > 1;
     let places: Vec<usize> = (0..study.defaults.len()).filter(has_choice).collect();
-    let rows = study.graphs.iter().map(|result| {
+    let leads = |result: &GraphResult| -> Vec<f64> {
         let lead = |place: &usize| {
             let (chosen, others): (Vec<&CandidateResult>, Vec<_>) =
                 result.families[*place].iter().partition(|candidate| candidate.name == study.defaults[*place].chosen);
-            let best = |of: Vec<&CandidateResult>| of.iter().map(|one| one.test.mean).fold(f64::NEG_INFINITY, f64::max);
-            format!("{:+.1}", best(chosen) - best(others))
+            let best = |of: Vec<&CandidateResult>| {
+                of.iter().map(|one| one.test.in_percent().mean).fold(f64::NEG_INFINITY, f64::max)
+            };
+            (best(chosen) - best(others)) / 100.0
         };
-        let row = [result.graph.name()].into_iter().chain(places.iter().map(lead)).collect();
-        (Tone::Plain, row)
-    });
+        places.iter().map(lead).collect()
+    };
+    let row = |result: &GraphResult, text: fn(f64) -> String| -> Vec<String> {
+        [result.graph.name()].into_iter().chain(leads(result).into_iter().map(text)).collect()
+    };
     let names = places.iter().map(|place| study.plan.families[*place].as_str());
-    Sheet::new("What the defaults cost", ["graph"].into_iter().chain(names), rows).with_notes([
-        "Test metric of the chosen default minus that of the best other candidate, in percentage points. What a default \
-         costs is negative.",
-    ])
+    let header: Vec<&str> = ["graph"].into_iter().chain(names).collect();
+    let csv_header = header.join(",");
+    let rows = study.graphs.iter().map(|result| (Tone::Plain, row(result, |lead| format!("{:+.1}", 100.0 * lead))));
+    Sheet::new("What the defaults cost", header, rows)
+        .with_csv(&csv_header, study.graphs.iter().map(|result| row(result, |lead| lead.to_string())))
+        .with_notes([
+            "Test metric of the chosen default minus that of the best other candidate, in percentage points. What a \
+             default costs is negative.",
+        ])
 }
 
 /// Returns what self-supervision adds on every graph, with the traits of the graph.
 pub fn gains(study: &DefaultsStudy) -> Sheet {
-    let rows = study.gains.iter().zip(&study.graphs).map(|(gain, result)| {
-        let interval = or_dash(gain.interval.map(|found| format!("{:+.2} to {:+.2}", found.low, found.high)));
-        let mut row = vec![gain.graph.clone(), format!("{:+.2}", gain.difference), interval];
+    let all = || study.gains.iter().zip(&study.graphs);
+    let texts = |(gain, result): (&Gain, &GraphResult)| {
+        let interval = gain.interval.map(Interval::in_percent);
+        let interval = or_dash(interval.map(|found| format!("{:+.2} to {:+.2}", found.low, found.high)));
+        let mut row = vec![gain.graph.clone(), format!("{:+.2}", 100.0 * gain.difference), interval];
         row.extend(result.traits.iter().map(|value| format!("{value:.2}")));
         (Tone::Plain, row)
-    });
+    };
+    let numbers = |(gain, result): (&Gain, &GraphResult)| {
+        let [low, high] = [gain.interval.map(|found| found.low), gain.interval.map(|found| found.high)];
+        let mut row = vec![gain.graph.clone(), gain.difference.to_string(), exact(low), exact(high)];
+        row.extend(result.traits.iter().map(|value| value.to_string()));
+        row
+    };
     let header = format!("graph,gain,95 % interval,{}", TRAITS.join(","));
+    let csv_header = format!("graph,gain,low,high,{}", TRAITS.join(","));
     let notes = vec![
         "Test metric of supergat-mx minus that of gat-mx, in percentage points.".into(),
         format!(
@@ -132,7 +179,9 @@ pub fn gains(study: &DefaultsStudy) -> Sheet {
             study.gains.len()
         ),
     ];
-    Sheet::new("What self-supervision adds", header.split(','), rows).with_notes(notes)
+    Sheet::new("What self-supervision adds", header.split(','), all().map(texts))
+        .with_csv(&csv_header, all().map(numbers))
+        .with_notes(notes)
 }
 
 /// Returns the recipe as indented lines.

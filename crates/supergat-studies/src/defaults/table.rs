@@ -16,7 +16,7 @@ const DEPTH: usize = 2;
 /// Families whose difference shows what self-supervision adds.
 const TWINS: [&str; 2] = ["gat-mx", "supergat-mx"];
 
-/// Metrics of the runs of a candidate, in percent, by split.
+/// Metrics of the runs of a candidate, by split.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CandidateResult {
     /// Name of the candidate.
@@ -27,6 +27,12 @@ pub struct CandidateResult {
     pub test: Summary,
     /// Mean seconds of a run.
     pub seconds: f64,
+}
+
+impl CandidateResult {
+    fn in_percent(&self) -> Self {
+        Self { validation: self.validation.in_percent(), test: self.test.in_percent(), ..self.clone() }
+    }
 }
 
 /// Results of a graph.
@@ -44,6 +50,13 @@ pub struct GraphResult {
     pub recommended: Vec<String>,
 }
 
+impl GraphResult {
+    fn in_percent(&self) -> Self {
+        let of_family = |family: &Vec<CandidateResult>| family.iter().map(CandidateResult::in_percent).collect();
+        Self { families: self.families.iter().map(of_family).collect(), ..self.clone() }
+    }
+}
+
 /// Defaults of a family.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FamilyDefaults {
@@ -51,7 +64,7 @@ pub struct FamilyDefaults {
     pub family: String,
     /// Candidate with the least mean regret over all graphs.
     pub chosen: &'static str,
-    /// Mean regret of every candidate over all graphs, in percentage points.
+    /// Mean regret of every candidate over all graphs.
     pub regrets: Vec<f64>,
     /// Mean regret of the candidate that is chosen without the graph on which it is judged.
     pub held_out: f64,
@@ -80,7 +93,7 @@ pub enum Rule {
 pub struct RuleResult {
     /// Rule.
     pub rule: Rule,
-    /// Regret on every graph, in percentage points: the metric of the best family minus that of the named one.
+    /// Regret on every graph: the metric of the best family minus that of the named one.
     pub regrets: Vec<f64>,
     /// Whether the named family is significantly worse than the best one, for every graph.
     pub worse: Vec<bool>,
@@ -105,7 +118,7 @@ impl RuleResult {
     }
 }
 
-/// Gain of self-supervision over `gat-mx` on a graph, in percentage points.
+/// Gain of self-supervision over `gat-mx` on a graph.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gain {
     /// Graph.
@@ -145,7 +158,9 @@ impl DefaultsStudy {
     /// Evaluates the runs of a plan.
     pub fn new(plan: &DefaultsPlan, results: &ResultsFile) -> Self {
         let records = Records::new(plan, results);
-        let graphs: Vec<GraphResult> = plan.graphs.iter().filter_map(|graph| records.graph(plan, graph)).collect();
+        let found: Vec<GraphResult> = plan.graphs.iter().filter_map(|graph| records.graph(plan, graph)).collect();
+        // Candidates and families are compared in per cent, where equal means are equal to the last bit.
+        let graphs: Vec<GraphResult> = found.iter().map(GraphResult::in_percent).collect();
         let all: Vec<usize> = (0..graphs.len()).collect();
         let overall = View::chosen(plan, &graphs, all.clone());
         // For every graph, candidates that were chosen without it and its relatives.
@@ -187,6 +202,7 @@ impl DefaultsStudy {
         });
         let mut rules: Vec<RuleResult> = rules.collect();
         rules.sort_by(|a, b| Summary::of(a.regrets.clone()).mean.total_cmp(&Summary::of(b.regrets.clone()).mean));
+        rules.iter_mut().flat_map(|rule| &mut rule.regrets).for_each(|regret| *regret /= 100.0);
         let gains: Vec<Gain> = all.iter().filter_map(|&graph| views[graph].gain(graph)).collect();
         let gain_hits = (0..gains.len()).filter(|&graph| {
             let option = views[graph].gain_recipe().map_or(0, |tree| tree.option(&graphs[graph].traits));
@@ -201,12 +217,12 @@ impl DefaultsStudy {
             defaults,
             rules,
             gains,
-            graphs,
+            graphs: found,
         }
     }
 }
 
-/// Results with one candidate of every family, chosen over some graphs.
+/// Results in per cent with one candidate of every family, chosen over some graphs.
 struct View<'a> {
     plan: &'a DefaultsPlan,
     graphs: &'a [GraphResult],
@@ -316,20 +332,23 @@ fn defaults(overall: &View<'_>, views: &[View<'_>], family: usize) -> FamilyDefa
     FamilyDefaults {
         family: plan.families[family].clone(),
         chosen: plan.candidates_of(&plan.families[family])[choice].name,
-        regrets: mean_regrets(graphs, all, family),
-        held_out: Summary::of(own.collect()).mean,
-        worst: worst.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default(),
+        regrets: mean_regrets(graphs, all, family).into_iter().map(|regret| regret / 100.0).collect(),
+        held_out: Summary::of(own.collect()).mean / 100.0,
+        worst: worst
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(regret, graph)| (regret / 100.0, graph))
+            .unwrap_or_default(),
         changes: views.iter().filter(|view| view.candidates[family] != choice).count(),
     }
 }
 
-/// Returns the gain of the first over the second.
+/// Returns the gain of the first over the second, from results in per cent.
 fn gain(graph: &StudyGraph, with: &CandidateResult, without: &CandidateResult) -> Gain {
     let test = paired_t(&with.test.values, &without.test.values).ok();
     Gain {
         graph: graph.name(),
-        difference: with.test.mean - without.test.mean,
-        interval: test.map(|test| test.interval),
+        difference: (with.test.mean - without.test.mean) / 100.0,
+        interval: test.map(|test| test.interval.in_fractions()),
         p: test.map(|test| test.p),
     }
 }
@@ -360,11 +379,11 @@ impl<'a> Records<'a> {
                 Status::Failed { .. } => None,
             });
             let scores: Vec<[f64; 2]> = scores.collect::<Option<_>>()?;
-            let percent = |part: usize| Summary::of(scores.iter().map(|score| 100.0 * score[part]).collect());
+            let summary = |part: usize| Summary::of(scores.iter().map(|score| score[part]).collect());
             Some(CandidateResult {
                 name: plan.candidates_of(name)[number].name,
-                validation: percent(0),
-                test: percent(1),
+                validation: summary(0),
+                test: summary(1),
                 seconds: runs.iter().map(|record| record.seconds).sum::<f64>() / runs.len().max(1) as f64,
             })
         };
@@ -379,7 +398,7 @@ impl<'a> Records<'a> {
             let signal = |name: &str| {
                 let found = place(name).map(|place| families[place].iter());
                 let best = found.map(|found| found.map(|found| found.validation.values[split as usize]));
-                best.map_or(0.0, |values| values.fold(f64::NEG_INFINITY, f64::max) / 100.0 - base)
+                best.map_or(0.0, |values| values.fold(f64::NEG_INFINITY, f64::max) - base)
             };
             Some(traits.values([signal("mlp"), signal(PROPAGATION)]).to_vec())
         };

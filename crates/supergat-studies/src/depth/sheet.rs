@@ -4,7 +4,7 @@ use crate::depth::graphs::Depth;
 use crate::depth::table::{CellResult, DepthComparison, DepthStudy, Question, Verdict};
 use supergat_figure::Tone;
 use supergat_figure::sheet::{Sheet, exact, or_dash, p_value};
-use supergat_numerics::statistics::Summary;
+use supergat_numerics::statistics::{Interval, Summary};
 
 const TESTS: &str = "Paired t-tests over splits; Holm's correction is over all tests of a question. Splits of one \
                      graph share nodes, so p-values are too small rather than too large.";
@@ -40,9 +40,9 @@ fn summary_row(question: Question, depth: Option<Depth>, all: &[&DepthComparison
     let count = |verdict| all.iter().filter(|found| found.verdict == verdict).count().to_string();
     let by_difference = |a: &&&DepthComparison, b: &&&DepthComparison| a.difference.total_cmp(&b.difference);
     let place = |found: Option<&&DepthComparison>| {
-        or_dash(found.map(|found| format!("{:+.2} ({})", found.difference, at(found))))
+        or_dash(found.map(|found| format!("{:+.2} ({})", 100.0 * found.difference, at(found))))
     };
-    let mean = Summary::of(all.iter().map(|found| found.difference).collect()).mean;
+    let mean = Summary::of(all.iter().map(|found| 100.0 * found.difference).collect()).mean;
     let row = vec![
         question.text().into(),
         or_dash(depth.map(|depth| depth.name().into())),
@@ -70,13 +70,14 @@ pub fn comparisons(study: &DepthStudy) -> Sheet {
             Verdict::Worse => Tone::Bad,
             Verdict::Open | Verdict::Untested => Tone::Plain,
         };
+        let interval = found.interval.map(Interval::in_percent);
         let row = vec![
             found.dataset.clone(),
             or_dash(found.depth.map(|depth| depth.name().into())),
             found.a.clone(),
             found.b.clone(),
-            format!("{:+.2}", found.difference),
-            or_dash(found.interval.map(|interval| format!("{:+.2} to {:+.2}", interval.low, interval.high))),
+            format!("{:+.2}", 100.0 * found.difference),
+            or_dash(interval.map(|interval| format!("{:+.2} to {:+.2}", interval.low, interval.high))),
             or_dash(found.effect.map(|d| format!("{d:+.2}"))),
             or_dash(found.p.map(p_value)),
             or_dash(found.holm.map(p_value)),
@@ -114,7 +115,7 @@ pub fn comparisons(study: &DepthStudy) -> Sheet {
 /// Returns the results of all cells with the selected settings.
 pub fn cells(study: &DepthStudy) -> Sheet {
     let row = |cell: &CellResult| {
-        let s = &cell.settings;
+        let (s, test) = (&cell.settings, cell.test.in_percent());
         let supervised = |value: f64| or_dash(cell.model.is_self_supervised().then(|| three_digits(value)));
         let n = cell.splits.len();
         let wanted = study.plan.splits as usize;
@@ -122,7 +123,7 @@ pub fn cells(study: &DepthStudy) -> Sheet {
             cell.dataset.clone(),
             cell.depth.name().into(),
             cell.model.to_string(),
-            format!("{:.2} ± {:.2}", cell.test.mean, cell.test.std),
+            format!("{:.2} ± {:.2}", test.mean, test.std),
             if n == wanted { n.to_string() } else { format!("{n}/{wanted}") },
             format!("{} x {} x {}", s.network.layers, s.network.heads, s.network.hidden),
             s.network.norm.name().into(),

@@ -26,9 +26,9 @@ pub struct CellResult {
     pub settings: Settings,
     /// Splits with a result; all values are in this order.
     pub splits: Vec<u64>,
-    /// Validation metric in percent.
+    /// Validation metric.
     pub validation: Summary,
-    /// Test metric in percent.
+    /// Test metric.
     pub test: Summary,
 }
 
@@ -53,9 +53,8 @@ impl CellResult {
             }
         }
         let runs = runs.into_values().rev().max_by_key(BTreeMap::len)?;
-        let percent = |score: fn(&Record) -> Option<f64>| {
-            Summary::of(runs.values().filter_map(|record| Some(100.0 * score(record)?)).collect())
-        };
+        let summary =
+            |score: fn(&Record) -> Option<f64>| Summary::of(runs.values().filter_map(|record| score(record)).collect());
         Some(Self {
             dataset: graph.dataset.clone(),
             depth,
@@ -63,17 +62,17 @@ impl CellResult {
             metric: graph.metric.clone(),
             settings: runs.values().next()?.settings,
             splits: runs.keys().copied().collect(),
-            validation: percent(|record| match &record.status {
+            validation: summary(|record| match &record.status {
                 Status::Ok { validation, .. } => Some(validation.metric),
                 Status::Failed { .. } => None,
             }),
-            test: percent(|record| record.test().map(|test| test.metric)),
+            test: summary(|record| record.test().map(|test| test.metric)),
         })
     }
 
-    /// Returns the test metric of a split, in percent.
+    /// Returns the test metric of a split, in per cent.
     fn at(&self, split: u64) -> Option<f64> {
-        self.splits.iter().position(|&known| known == split).map(|k| self.test.values[k])
+        self.splits.iter().position(|&known| known == split).map(|k| 100.0 * self.test.values[k])
     }
 }
 
@@ -135,7 +134,7 @@ pub struct DepthComparison {
     pub b: String,
     /// Number of pairs.
     pub pairs: usize,
-    /// Mean difference in percentage points, first minus second.
+    /// Mean difference, first minus second.
     pub difference: f64,
     /// 95 % interval of the difference; `None` if there is no test.
     pub interval: Option<Interval>,
@@ -231,10 +230,10 @@ impl DepthStudy {
     }
 }
 
-/// Values of both sides by split.
+/// Values of both sides by split, in per cent.
 type Pairs = BTreeMap<u64, [f64; 2]>;
 
-/// Returns the test metrics of two cells on the splits that both have.
+/// Returns the test metrics of two cells in per cent, on the splits that both have.
 fn differences(a: &CellResult, b: &CellResult) -> Pairs {
     a.splits.iter().filter_map(|&split| Some((split, [a.at(split)?, b.at(split)?]))).collect()
 }
@@ -256,8 +255,8 @@ fn comparison(
         a,
         b,
         pairs: pairs.len(),
-        difference: Summary::of(pairs.values().map(|[a, b]| a - b).collect()).mean,
-        interval: test.map(|test| test.interval),
+        difference: Summary::of(pairs.values().map(|[a, b]| a - b).collect()).mean / 100.0,
+        interval: test.map(|test| test.interval.in_fractions()),
         effect: paired_effect(&left, &right).ok().map(|effect| effect.d),
         p: test.map(|test| test.p),
         holm: None,

@@ -4,6 +4,7 @@ use crate::grid::table::{BestForm, FormComparison, GridRow, GridStudy};
 use crate::reproduce::printed_name;
 use supergat_figure::Tone;
 use supergat_figure::sheet::{Sheet, exact, or_dash};
+use supergat_numerics::statistics::{Summary, to_percent};
 use supergat_select::recommend::map::PreferredForm;
 
 /// Returns the number of accuracies that agree with the paper's, by model.
@@ -14,9 +15,9 @@ pub fn summary(study: &GridStudy) -> Sheet {
             share.numbers.to_string(),
             share.within.to_string(),
             format!("{:.0} %", percent(share.within, share.numbers)),
-            format!("{:+.2}", share.difference),
-            format!("{:.2}", share.absolute),
-            or_dash(share.gain_absolute.map(|gain| format!("{gain:.2}"))),
+            format!("{:+.2}", 100.0 * share.difference),
+            format!("{:.2}", 100.0 * share.absolute),
+            or_dash(share.gain_absolute.map(|gain| format!("{:.2}", 100.0 * gain))),
         ];
         (Tone::Plain, row)
     });
@@ -84,7 +85,7 @@ pub fn confusion(study: &GridStudy) -> Sheet {
 /// Returns the best form on every graph.
 pub fn forms(study: &GridStudy) -> Sheet {
     let texts = |best: Option<BestForm>| match best {
-        Some(BestForm { form, gain, .. }) => [form.to_string(), format!("{gain:+.1}")],
+        Some(BestForm { form, gain, .. }) => [form.to_string(), format!("{:+.1}", 100.0 * gain)],
         None => ["-".into(), "-".into()],
     };
     let rows = study.forms.iter().map(|graph: &FormComparison| {
@@ -130,14 +131,15 @@ fn percent(part: usize, all: usize) -> f64 {
 impl GridRow {
     fn texts(&self, wanted: u64) -> Vec<String> {
         let n = self.count();
+        let ours = self.ours.as_ref().map(Summary::in_percent);
         vec![
             self.point.degree.to_string(),
             self.point.homophily.to_string(),
             printed_name(&self.model.to_string()),
-            or_dash(self.ours.as_ref().map(|ours| format!("{:.1} ± {:.1}", ours.mean, ours.std))),
+            or_dash(ours.map(|ours| format!("{:.1} ± {:.1}", ours.mean, ours.std))),
             if n as u64 == wanted { n.to_string() } else { format!("{n}/{wanted}") },
-            or_dash(self.paper.map(|paper| format!("{:.1} ± {:.1}", paper.mean, paper.std))),
-            or_dash(self.difference.map(|difference| format!("{difference:+.1}"))),
+            or_dash(self.paper.map(|paper| format!("{:.1} ± {:.1}", to_percent(paper.mean), to_percent(paper.std)))),
+            or_dash(self.difference.map(|difference| format!("{:+.1}", 100.0 * difference))),
             or_dash(self.lambda_2.map(|value| format!("{value:e}"))),
             or_dash(self.lambda_e.map(|value| format!("{value:e}"))),
             self.verdict.text(),
@@ -160,7 +162,7 @@ impl GridRow {
             exact(self.difference),
             exact(self.lambda_2),
             exact(self.lambda_e),
-            self.verdict.text(),
+            self.verdict.exact(),
             form(graph.and_then(|graph| graph.ours)),
             form(graph.and_then(|graph| graph.paper)),
         ]

@@ -4,15 +4,15 @@ use crate::grid::plan::{GAT, GCN, GridPlan, GridPoint, MX, SD};
 use crate::reproduce::Verdict;
 use serde::Serialize;
 use supergat_core::ModelKind;
-use supergat_numerics::statistics::{Moments, Summary};
+use supergat_numerics::statistics::{Moments, Summary, to_percent};
 use supergat_select::recommend::map::{Cell, Map, PreferredForm};
 use supergat_select::sweep::{RecordIndex, ResultsFile};
 use supergat_train::task::NODE;
 
-/// Smallest tolerance for the difference of two means, in percentage points. Twice the standard deviation is
-/// used if that is larger: the paper's deviation or, with redrawn graphs, the larger of the two. Only redrawn
-/// graphs show how much graphs of one point differ; the paper has one graph per point.
-const TOLERANCE: f64 = 2.0;
+/// Smallest tolerance for the difference of two means. Twice the standard deviation is used if that is larger:
+/// the paper's deviation or, with redrawn graphs, the larger of the two. Only redrawn graphs show how much
+/// graphs of one point differ; the paper has one graph per point.
+const TOLERANCE: f64 = 0.02;
 
 /// Results of a grid, compared with the paper's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,7 +27,7 @@ pub struct GridStudy {
     pub shares: Vec<PaperAgreement>,
 }
 
-/// Results of a model at a point of the grid. Accuracies are in percent.
+/// Results of a model at a point of the grid. Accuracies are from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GridRow {
     /// Point of the grid.
@@ -66,14 +66,15 @@ pub struct FormComparison {
 pub struct BestForm {
     /// Best form by the paper's rule.
     pub form: PreferredForm,
-    /// Gain of the better SuperGAT over GAT, in percentage points.
+    /// Gain of the better SuperGAT over GAT.
     pub gain: f64,
     /// Model with the largest mean among GAT, SD and MX, whether or not the difference is significant.
     pub largest: ModelKind,
 }
 
 impl BestForm {
-    fn new(form: PreferredForm, gat: f64, sd: f64, mx: f64) -> Self {
+    /// Builds the best form from means in per cent.
+    fn new(form: PreferredForm, [gat, sd, mx]: [f64; 3]) -> Self {
         let largest = if gat >= sd.max(mx) {
             GAT
         } else if sd >= mx {
@@ -81,7 +82,7 @@ impl BestForm {
         } else {
             MX
         };
-        Self { form, gain: sd.max(mx) - gat, largest }
+        Self { form, gain: (sd.max(mx) - gat) / 100.0, largest }
     }
 }
 
@@ -172,8 +173,10 @@ impl GridRow {
     }
 
     fn is_within_printed(&self) -> bool {
-        let both = self.difference.zip(self.paper);
-        both.is_some_and(|(difference, paper)| difference.abs() <= TOLERANCE.max(2.0 * paper.std))
+        let both = self.ours.as_ref().zip(self.paper);
+        let judged =
+            both.map(|(ours, paper)| Verdict::with_tolerance(ours.mean, paper.mean, TOLERANCE.max(2.0 * paper.std)));
+        matches!(judged, Some(Verdict::Within(_)))
     }
 
     /// Returns the number of final runs.
@@ -191,7 +194,7 @@ fn line(lines: &[GridRow], point: GridPoint, model: ModelKind) -> Option<&GridRo
 fn collect(plan: &GridPlan, point: GridPoint, model: ModelKind, index: &RecordIndex<'_>, paper: &Map) -> GridRow {
     let selected = plan.selected(point, model, index);
     let values = selected.into_iter().flat_map(|settings| plan.final_runs(point, settings));
-    let values: Vec<f64> = values.filter_map(|job| Some(100.0 * index.find(&job)?.test()?.metric)).collect();
+    let values: Vec<f64> = values.filter_map(|job| Some(index.find(&job)?.test()?.metric)).collect();
     let ours = Some(values).filter(|values| !values.is_empty()).map(Summary::of);
     let paper = printed(point, paper).and_then(|cell| moments(cell, model));
     let verdict = match (&ours, paper) {
@@ -209,11 +212,16 @@ fn collect(plan: &GridPlan, point: GridPoint, model: ModelKind, index: &RecordIn
         lambda_e: selected
             .filter(|settings| settings.model.is_self_supervised())
             .map(|settings| settings.edge_loss.lambda_e),
-        difference: ours.as_ref().zip(paper).map(|(ours, paper)| ours.mean - paper.mean),
+        difference: ours.as_ref().zip(paper).map(|(ours, paper)| difference(ours, paper.mean)),
         ours,
         paper,
         verdict,
     }
+}
+
+/// Returns the mean of a summary minus the paper's mean.
+fn difference(ours: &Summary, paper: f64) -> f64 {
+    (ours.in_percent().mean - to_percent(paper)) / 100.0
 }
 
 /// Returns the paper's results at a point.
@@ -232,21 +240,22 @@ fn moments(cell: &Cell, model: ModelKind) -> Option<Moments> {
 fn compare_forms(plan: &GridPlan, point: GridPoint, lines: &[GridRow], paper: &Map) -> FormComparison {
     let ours = |model| {
         let line = line(lines, point, model)?;
-        line.ours.as_ref().filter(|_| line.is_complete(plan) && plan.seeds > 1)
+        line.ours.as_ref().filter(|_| line.is_complete(plan) && plan.seeds > 1).map(Summary::in_percent)
     };
     let ours = || {
         let [gat, sd, mx] = [ours(GAT)?, ours(SD)?, ours(MX)?];
         let moments = |summary: &Summary| Moments { n: summary.values.len(), mean: summary.mean, std: summary.std };
         let form = match plan.redrawn {
             true => PreferredForm::best_of_pairs(&gat.values, &sd.values, &mx.values),
-            false => PreferredForm::best(moments(gat), moments(sd), moments(mx)),
+            false => PreferredForm::best(moments(&gat), moments(&sd), moments(&mx)),
         };
-        Some(BestForm::new(form, gat.mean, sd.mean, mx.mean))
+        Some(BestForm::new(form, [gat.mean, sd.mean, mx.mean]))
     };
     FormComparison {
         point,
         ours: ours(),
-        paper: printed(point, paper).map(|cell| BestForm::new(cell.form(), cell.gat.mean, cell.sd.mean, cell.mx.mean)),
+        paper: printed(point, paper)
+            .map(|cell| BestForm::new(cell.form(), [cell.gat, cell.sd, cell.mx].map(|of| to_percent(of.mean)))),
     }
 }
 

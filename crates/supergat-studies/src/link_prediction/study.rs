@@ -24,7 +24,7 @@ pub struct LinkPredictionResult {
     pub auc: Summary,
     /// Average precision of the held-out edges.
     pub average_precision: Summary,
-    /// Test metric of the nodes, in percent.
+    /// Test metric of the nodes.
     pub test: Summary,
 }
 
@@ -56,10 +56,9 @@ fn point(runs: &SeededRuns, settings: &Settings, results: &ResultsFile) -> Optio
     })
 }
 
-/// Returns seed, AUC, average precision and test metric in percent of a run; `None` if it failed or has no
-/// scores.
+/// Returns seed, AUC, average precision and test metric of a run; `None` if it failed or has no scores.
 fn numbers(record: &Record) -> Option<(u64, [f64; 3])> {
-    let test = 100.0 * record.test()?.metric;
+    let test = record.test()?.metric;
     let LinkScore { auc, average_precision } = record.measured()?;
     Some((record.seed, [auc, average_precision, test]))
 }

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use supergat_numerics::statistics::{from_percent, to_percent};
 
-/// All tables, as JSON.
+/// All tables, as JSON. Metrics are in per cent.
 const PAPER: &str = include_str!("paper.json");
 
 /// A table of the paper.
@@ -39,7 +40,7 @@ pub struct PaperRow {
     pub cells: BTreeMap<String, PrintedNumber>,
 }
 
-/// A number printed in the paper.
+/// A number printed in the paper: a metric from 0 to 1, or seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PrintedNumber {
     /// Mean over seeds.
@@ -47,6 +48,13 @@ pub struct PrintedNumber {
     /// Standard deviation, if printed.
     #[serde(default)]
     pub std: Option<f64>,
+}
+
+impl PrintedNumber {
+    /// Returns a metric in per cent, as printed.
+    pub(crate) fn in_percent(self) -> Self {
+        Self { mean: to_percent(self.mean), std: self.std.map(to_percent) }
+    }
 }
 
 impl fmt::Display for PrintedNumber {
@@ -68,9 +76,13 @@ fn paper() -> Paper {
     serde_json::from_str(PAPER).expect("checked by a test")
 }
 
-/// Returns the paper's tables of accuracies and F1 scores.
+/// Returns the paper's tables of accuracies and F1 scores, from 0 to 1.
 pub fn tables() -> Vec<PaperTable> {
-    paper().tables
+    let mut tables = paper().tables;
+    for cell in tables.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| row.cells.values_mut()) {
+        *cell = PrintedNumber { mean: from_percent(cell.mean), std: cell.std.map(from_percent) };
+    }
+    tables
 }
 
 /// Returns the paper's table of training times, in seconds on the authors' GPU.
@@ -111,7 +123,7 @@ mod tests {
     fn sample_numbers_equal_the_paper() {
         let planetoid = &tables()[0];
         let row = planetoid.rows.iter().find(|row| row.name == "SuperGAT-MX").unwrap();
-        assert_eq!(row.cells["cora"], PrintedNumber { mean: 84.3, std: Some(0.6) });
+        assert_eq!(row.cells["cora"], PrintedNumber { mean: 0.843, std: Some(0.006) });
         let lds = planetoid.rows.iter().find(|row| row.name == "LDS").unwrap();
         let names = ["supergat-sd", "sage", "mlp"].map(printed_name);
         assert_eq!(names, ["SuperGAT-SD", "GraphSAGE", "mlp"]);

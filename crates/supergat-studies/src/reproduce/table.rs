@@ -36,7 +36,7 @@ pub struct TableRow {
     pub name: String,
     /// Model name in this program; `None` if this program does not have the model.
     pub model: Option<String>,
-    /// Our test metrics in percent, in the order of the seeds.
+    /// Our test metrics, in the order of the seeds.
     pub ours: Option<Summary>,
     /// Number of requested runs.
     pub wanted: usize,
@@ -56,15 +56,15 @@ impl Table {
         let index = RecordIndex::new(NODE, results.records());
         let paper = &plan.table;
         let rows = paper.datasets.iter().flat_map(|dataset| rows(plan, dataset, &index)).collect::<Vec<_>>();
-        let title = format!("{}, in percent", paper.title);
         let notes = notes(plan, &rows);
-        Self { id: paper.id.clone(), rows, title, notes }
+        Self { id: paper.id.clone(), rows, title: paper.title.clone(), notes }
     }
 
     /// Returns the table as text.
     pub fn sheet(&self) -> Sheet {
         let header = ["dataset", "model", "ours", "n", "paper", "difference", "p", "p (Holm)", "mark", "verdict"];
         Sheet::new(&self.title, header, self.rows.iter().map(|row| (row.verdict.tone(), row.texts())))
+            .with_unit("in percent")
             .with_csv(CSV_HEADER, self.rows.iter().map(TableRow::csv))
             .with_notes(&self.notes)
     }
@@ -72,7 +72,7 @@ impl Table {
 
 /// Builds the rows of a dataset.
 fn rows(plan: &TablePlan, dataset: &str, index: &RecordIndex<'_>) -> Vec<TableRow> {
-    let found = |job: &Job| Some(100.0 * index.find(job)?.test()?.metric);
+    let found = |job: &Job| Some(index.find(job)?.test()?.metric);
     let values = |row: &PaperRow| plan.cell(row, dataset).iter().filter_map(found).collect::<Vec<f64>>();
     let reference = plan.table.rows.iter().find(|row| row.model.as_deref() == Some(REFERENCE)).map(values);
     let table_row = |row: &PaperRow| {
@@ -170,7 +170,7 @@ pub(super) fn mean_and_deviation(summary: &Summary) -> String {
 
 impl TableRow {
     fn difference(&self) -> Option<f64> {
-        Some(self.ours.as_ref()?.mean - self.paper?.mean)
+        Some((self.ours.as_ref()?.in_percent().mean - self.paper?.in_percent().mean) / 100.0)
     }
 
     fn count(&self) -> usize {
@@ -186,10 +186,10 @@ impl TableRow {
         vec![
             self.dataset.clone(),
             self.name.clone(),
-            or_dash(self.ours.as_ref().map(mean_and_deviation)),
+            or_dash(self.ours.as_ref().map(|ours| mean_and_deviation(&ours.in_percent()))),
             if self.wanted == 0 { "-".into() } else { n },
-            or_dash(self.paper.map(|paper| paper.to_string())),
-            or_dash(self.difference().map(|difference| format!("{difference:+.2}"))),
+            or_dash(self.paper.map(|paper| paper.in_percent().to_string())),
+            or_dash(self.difference().map(|difference| format!("{:+.2}", 100.0 * difference))),
             or_dash(self.against_gat.map(|mark| p_value(mark.test.p))),
             or_dash(self.holm.map(p_value)),
             self.against_gat.map(|mark| mark.to_string()).unwrap_or_default(),
@@ -215,7 +215,7 @@ impl TableRow {
             exact(self.against_gat.map(|mark| mark.test.p)),
             exact(self.holm),
             self.against_gat.map(|mark| mark.to_string()).unwrap_or_default(),
-            self.verdict.text(),
+            self.verdict.exact(),
         ]
     }
 }
@@ -256,18 +256,18 @@ mod tests {
         let reproduced = table(&plan, &lines);
         let of = |name: &str| reproduced.rows.iter().find(|row| row.name == name).unwrap().clone();
         let mx = of("SuperGAT-MX");
-        assert!((mx.ours.as_ref().unwrap().mean - 84.65).abs() < 1e-9);
-        assert_eq!((mx.count(), mx.wanted, mx.verdict), (4, 4, Verdict::Within(1.2)));
+        assert!((mx.ours.as_ref().unwrap().mean - 0.8465).abs() < 1e-9);
+        assert_eq!((mx.count(), mx.wanted, mx.verdict), (4, 4, Verdict::Within(0.012)));
         assert_eq!(mx.against_gat.unwrap().to_string(), "**");
         let p_values = reproduced.rows.iter().filter_map(|row| Some((row.against_gat?.test.p, row.holm?)));
         let p_values: Vec<(f64, f64)> = p_values.collect();
         let least = p_values.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
         assert!((least.1 - least.0 * p_values.len() as f64).abs() < 1e-15, "the least is multiplied by their number");
         assert_eq!(mx.texts()[2..6], ["84.65 ± 0.13", "4", "84.3 ± 0.6", "+0.35"].map(String::from));
-        assert_eq!(of("SuperGAT-SD").verdict, Verdict::Outside(1.2));
+        assert_eq!(of("SuperGAT-SD").verdict, Verdict::Outside(0.012));
         assert_eq!(of("SuperGAT-SD").against_gat.unwrap().to_string(), "↓");
-        assert_eq!((of("GAT").verdict, of("GAT").against_gat), (Verdict::ReprintedWithin(2.0), None));
-        assert_eq!((of("LDS").verdict, of("LDS").wanted), (Verdict::ReprintedOutside(2.0), 4));
+        assert_eq!((of("GAT").verdict, of("GAT").against_gat), (Verdict::ReprintedWithin(0.02), None));
+        assert_eq!((of("LDS").verdict, of("LDS").wanted), (Verdict::ReprintedOutside(0.02), 4));
         lines.reverse();
         assert_eq!(table(&plan, &lines), reproduced, "the order of lines does not matter");
 

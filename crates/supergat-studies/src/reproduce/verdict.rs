@@ -5,6 +5,9 @@ use serde::Serialize;
 use supergat_figure::Tone;
 use supergat_numerics::statistics::Summary;
 
+/// Share of a tolerance by which differences of decimal numbers may exceed it, because of rounding.
+const ROUNDING: f64 = 1e-9;
+
 /// Agreement of our number with the paper's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -30,8 +33,8 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Compares means with a tolerance of 1.0, or 2.0 for numbers of other papers, or twice the printed deviation if that is
-    /// larger.
+    /// Compares means with a tolerance of 0.01, or 0.02 for numbers of other papers, or twice the printed deviation if that
+    /// is larger.
     pub(crate) fn compare(ours: Option<&Summary>, paper: Option<PrintedNumber>, reprinted: bool) -> Self {
         let (Some(ours), Some(paper)) = (ours, paper) else {
             return match (reprinted, paper) {
@@ -40,7 +43,7 @@ impl Verdict {
                 _ => Self::Missing,
             };
         };
-        let tolerance = (2.0 * paper.std.unwrap_or(0.0)).max(if reprinted { 2.0 } else { 1.0 });
+        let tolerance = (2.0 * paper.std.unwrap_or(0.0)).max(if reprinted { 0.02 } else { 0.01 });
         match Self::with_tolerance(ours.mean, paper.mean, tolerance) {
             Self::Within(tolerance) if reprinted => Self::ReprintedWithin(tolerance),
             Self::Outside(tolerance) if reprinted => Self::ReprintedOutside(tolerance),
@@ -50,16 +53,26 @@ impl Verdict {
 
     /// Compares means with a given tolerance.
     pub(crate) fn with_tolerance(ours: f64, paper: f64, tolerance: f64) -> Self {
-        if (ours - paper).abs() <= tolerance { Self::Within(tolerance) } else { Self::Outside(tolerance) }
+        let is_within = (ours - paper).abs() <= tolerance * (1.0 + ROUNDING);
+        if is_within { Self::Within(tolerance) } else { Self::Outside(tolerance) }
     }
 
-    /// Returns the text for tables.
+    /// Returns the text for tables, with the tolerance in percentage points.
     pub(crate) fn text(self) -> String {
+        self.with_number(|tolerance| format!("{:.1}", 100.0 * tolerance))
+    }
+
+    /// Returns the text for CSV files, with the tolerance as a fraction.
+    pub(crate) fn exact(self) -> String {
+        self.with_number(|tolerance| format!("{tolerance:.3}"))
+    }
+
+    fn with_number(self, number: impl Fn(f64) -> String) -> String {
         match self {
-            Self::Within(tolerance) => format!("within {tolerance:.1}"),
-            Self::Outside(tolerance) => format!("outside {tolerance:.1}"),
-            Self::ReprintedWithin(tolerance) => format!("reprinted, within {tolerance:.1}"),
-            Self::ReprintedOutside(tolerance) => format!("reprinted, outside {tolerance:.1}"),
+            Self::Within(tolerance) => format!("within {}", number(tolerance)),
+            Self::Outside(tolerance) => format!("outside {}", number(tolerance)),
+            Self::ReprintedWithin(tolerance) => format!("reprinted, within {}", number(tolerance)),
+            Self::ReprintedOutside(tolerance) => format!("reprinted, outside {}", number(tolerance)),
             Self::Reprinted => "reprinted, not judged".into(),
             Self::OtherSplits => "other splits, not judged".into(),
             Self::NotPrinted => "not in the paper".into(),
@@ -87,25 +100,26 @@ mod tests {
         let ours = |mean| Some(Summary::of(vec![mean]));
         let verdict =
             |mean, paper, std| Verdict::compare(ours(mean).as_ref(), Some(PrintedNumber { mean: paper, std }), false);
-        assert_eq!(verdict(81.0, 80.0, Some(0.4)), Verdict::Within(1.0));
-        assert_eq!(verdict(81.1, 80.0, Some(0.4)), Verdict::Outside(1.0));
-        assert_eq!(verdict(78.9, 80.0, None), Verdict::Outside(1.0));
-        assert_eq!(verdict(77.0, 80.0, Some(1.5)), Verdict::Within(3.0));
+        assert_eq!(verdict(0.81, 0.8, Some(0.004)), Verdict::Within(0.01));
+        assert_eq!(verdict(0.811, 0.8, Some(0.004)), Verdict::Outside(0.01));
+        assert_eq!(verdict(0.789, 0.8, None), Verdict::Outside(0.01));
+        assert_eq!(verdict(0.77, 0.8, Some(0.015)), Verdict::Within(0.03));
     }
 
     #[test]
     fn numbers_of_other_papers_have_a_larger_tolerance() {
-        let ours = Summary::of(vec![80.0]);
+        let ours = Summary::of(vec![0.8]);
         let verdict = |mean, std| Verdict::compare(Some(&ours), Some(PrintedNumber { mean, std }), true);
-        assert_eq!(verdict(82.0, None), Verdict::ReprintedWithin(2.0));
-        assert_eq!(verdict(82.1, Some(0.5)), Verdict::ReprintedOutside(2.0));
-        assert_eq!(verdict(82.7, Some(1.4)), Verdict::ReprintedWithin(2.8));
-        assert_eq!(verdict(82.1, None).text(), "reprinted, outside 2.0");
+        assert_eq!(verdict(0.82, None), Verdict::ReprintedWithin(0.02));
+        assert_eq!(verdict(0.821, Some(0.005)), Verdict::ReprintedOutside(0.02));
+        assert_eq!(verdict(0.827, Some(0.014)), Verdict::ReprintedWithin(0.028));
+        let outside = verdict(0.821, None);
+        assert_eq!([outside.text(), outside.exact()], ["reprinted, outside 2.0", "reprinted, outside 0.020"]);
     }
 
     #[test]
     fn does_not_judge_incomparable_numbers() {
-        let (ours, paper) = (Summary::of(vec![80.0]), PrintedNumber { mean: 10.0, std: None });
+        let (ours, paper) = (Summary::of(vec![0.8]), PrintedNumber { mean: 0.1, std: None });
         assert_eq!(Verdict::compare(Some(&ours), None, true), Verdict::Reprinted);
         assert_eq!(Verdict::compare(Some(&ours), None, false), Verdict::NotPrinted);
         assert_eq!(Verdict::compare(None, Some(paper), false), Verdict::Missing);

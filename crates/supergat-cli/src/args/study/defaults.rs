@@ -26,7 +26,7 @@ The output folder contains:
   gains.svg      what self-supervision adds on all graphs
   table.md       rules, defaults and their costs, families on all graphs, gains of self-supervision
   recipe.txt     the rules by traits of a graph
-  *.csv          the tables
+  *.csv          the tables with all digits; metrics are from 0 to 1
   results.jsonl  all runs
 
 Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted.";

@@ -1,15 +1,16 @@
 //! Implementation of `supergat study defaults`.
 
-use super::{with_tables, write};
+use super::{METRICS_SCHEMA, with_tables, write};
 use crate::args::DefaultsArgs;
 use crate::error::{CliError, Result, exit_code};
 use crate::files::probe;
-use crate::output::{self, SCHEMA};
+use crate::output;
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_figure::sheet::{Sheet, csv, markdown};
 use supergat_figure::{Axis, Page, Plot, panels};
+use supergat_numerics::statistics::Interval;
 use supergat_select::sweep::SweepOutcome;
 use supergat_studies::defaults::{
     CANDIDATES, DefaultsPlan, DefaultsStudy, DefaultsTask, FAMILIES, RecommendTask, Rule, StudyGraph, sheet,
@@ -73,7 +74,7 @@ pub fn run(args: &DefaultsArgs) -> Result<ExitCode> {
     files.extend([("regrets.svg", regrets), ("gains.svg", gains), ("recipe.txt", recipe.clone())]);
     write(&args.out, files, args.sweep.quiet)?;
     let (folder, interrupted) = (args.out.display().to_string(), outcome.interrupted);
-    let printed = DefaultsOutput { schema: SCHEMA, interrupted, folder, study: &study };
+    let printed = DefaultsOutput { schema: METRICS_SCHEMA, interrupted, folder, study: &study };
     output::print_result(args.sweep.json, &printed, || format!("{}\n{recipe}", markdown(&sheets[..2])))?;
     Ok(exit_code(interrupted))
 }
@@ -128,7 +129,7 @@ fn regrets(study: &DefaultsStudy) -> String {
         .flat_map(|(place, result)| {
             let count = result.regrets.len().max(2) as f64 - 1.0;
             let beside = move |k: usize| place as f64 + 0.5 * (k as f64 / count - 0.5);
-            result.regrets.iter().enumerate().map(move |(k, regret)| [beside(k), regret.min(MOST)])
+            result.regrets.iter().enumerate().map(move |(k, regret)| [beside(k), (100.0 * regret).min(MOST)])
         })
         .collect();
     let title = format!("Regret of every rule on every graph, {MOST} at most");
@@ -141,7 +142,10 @@ fn gains(study: &DefaultsStudy) -> String {
         .gains
         .iter()
         .zip(&study.graphs)
-        .map(|(gain, result)| (result.traits[2], gain.difference, gain.interval.map(|found| [found.low, found.high])))
+        .map(|(gain, result)| {
+            let interval = gain.interval.map(Interval::in_percent);
+            (result.traits[2], 100.0 * gain.difference, interval.map(|found| [found.low, found.high]))
+        })
         .collect();
     let intervals: Vec<[f64; 3]> =
         points.iter().filter_map(|(x, _, interval)| interval.map(|[low, high]| [*x, low, high])).collect();

@@ -3,11 +3,11 @@
 mod figures;
 mod progress;
 
-use super::with_tables;
+use super::{METRICS_SCHEMA, with_tables};
 use crate::args::DepthArgs;
 use crate::error::{CliError, Result, exit_code};
 use crate::files::probe;
-use crate::output::{self, SCHEMA};
+use crate::output;
 use crate::process::interrupt::Interrupt;
 use crate::status_line::RESUMES;
 use crate::sweep::{minutes, resources_or_kind, results};
@@ -64,7 +64,7 @@ pub fn run(args: &DepthArgs) -> Result<ExitCode> {
     }
     write(&study, args)?;
     let folder = args.out.display().to_string();
-    let printed = DepthOutput { schema: SCHEMA, interrupted: outcome.interrupted, folder, study: &study };
+    let printed = DepthOutput { schema: METRICS_SCHEMA, interrupted: outcome.interrupted, folder, study: &study };
     output::print_result(args.sweep.json, &printed, || markdown(&[sheet::summary(&study), sheet::cells(&study)]))?;
     Ok(exit_code(is_interrupted))
 }

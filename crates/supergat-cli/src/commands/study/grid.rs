@@ -2,12 +2,12 @@
 
 mod figures;
 
-use super::with_tables;
+use super::{METRICS_SCHEMA, with_tables};
 use crate::args::GridArgs;
 use crate::config::keys::nearest_first;
 use crate::error::{CliError, Result, exit_code};
 use crate::files::probe;
-use crate::output::{self, SCHEMA};
+use crate::output;
 use crate::process::interrupt::Interrupt;
 use crate::sweep::progress::SweepProgress;
 use crate::sweep::{resources_or_kind, results, summary};
@@ -57,7 +57,7 @@ pub fn run(args: &GridArgs) -> Result<ExitCode> {
     let study = GridStudy::new(&plan, &results);
     write(&study, args)?;
     let (coarse, folder) = (study.is_coarse(), args.out.display().to_string());
-    let printed = GridOutput { schema: SCHEMA, coarse, interrupted, folder, study: &study };
+    let printed = GridOutput { schema: METRICS_SCHEMA, coarse, interrupted, folder, study: &study };
     output::print_result(args.sweep.json, &printed, || markdown(&[sheet::summary(&study), sheet::confusion(&study)]))?;
     Ok(exit_code(interrupted))
 }

@@ -3,7 +3,7 @@
 mod pictures;
 mod tables;
 
-use super::{with_tables, write};
+use super::{METRICS_SCHEMA, with_tables, write};
 use crate::args::LabelAgreementArgs;
 use crate::error::{CliError, Result, exit_code};
 use crate::files::probe;
@@ -114,7 +114,7 @@ fn published(args: &LabelAgreementArgs, resources: Resources, sources: &[String]
     }
     let command = format!("supergat study label-agreement --datasets {} --seeds {seeds}", sources.join(","));
     let (interrupted, folder) = (outcome.interrupted, args.out.display().to_string());
-    let printed = NetworksOutput { schema: SCHEMA, networks: &networks, interrupted, folder };
+    let printed = NetworksOutput { schema: METRICS_SCHEMA, networks: &networks, interrupted, folder };
     finish(args, files, &sheets, page, &command, &printed)?;
     Ok(exit_code(interrupted))
 }

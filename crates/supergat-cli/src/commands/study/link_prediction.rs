@@ -1,9 +1,9 @@
 //! Implementation of `supergat study link-prediction`.
 
-use super::{with_tables, write};
+use super::{METRICS_SCHEMA, with_tables, write};
 use crate::args::LinkPredictionArgs;
 use crate::error::{CliError, Result, exit_code};
-use crate::output::{self, SCHEMA};
+use crate::output;
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -51,7 +51,8 @@ pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
     ];
     write(&args.out, files, args.sweep.quiet)?;
     let (interrupted, folder) = (outcome.interrupted, args.out.display().to_string());
-    let printed = LinkPredictionOutput { schema: SCHEMA, seeds: args.seeds, points: &points, interrupted, folder };
+    let printed =
+        LinkPredictionOutput { schema: METRICS_SCHEMA, seeds: args.seeds, points: &points, interrupted, folder };
     output::print_result(args.sweep.json, &printed, || markdown(&sheets))?;
     Ok(exit_code(interrupted))
 }
@@ -89,7 +90,7 @@ fn all_results(points: &[LinkPredictionResult]) -> Sheet {
             point.lambda_e.to_string(),
             mean_and_deviation(&point.auc, 3),
             mean_and_deviation(&point.average_precision, 3),
-            mean_and_deviation(&point.test, 1),
+            mean_and_deviation(&point.test.in_percent(), 1),
             point.auc.values.len().to_string(),
         ];
         (Tone::Plain, row)
@@ -121,7 +122,7 @@ fn figure(plans: &[SeededRuns], points: &[LinkPredictionResult]) -> String {
             let line =
                 |y: fn(&LinkPredictionResult) -> f64| points.iter().map(|p| [p.lambda_e, y(p)]).collect::<Vec<_>>();
             let name = points[0].model.to_string();
-            plot.line(&name, &line(|p| p.auc.mean)).line_right(&name, &line(|p| p.test.mean))
+            plot.line(&name, &line(|p| p.auc.mean)).line_right(&name, &line(|p| p.test.in_percent().mean))
         })
     };
     let plots: Vec<Plot> = plans.iter().map(plot).collect();

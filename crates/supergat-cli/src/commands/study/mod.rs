@@ -18,6 +18,9 @@ use std::process::ExitCode;
 use supergat_figure::Page;
 use supergat_figure::sheet::Sheet;
 
+/// Version of the objects printed by `--json` that contain metrics. Metrics of version 1 were in percent.
+const METRICS_SCHEMA: u32 = 2;
+
 /// Runs a study.
 pub fn run(command: &StudyCommand) -> Result<ExitCode> {
     match command {

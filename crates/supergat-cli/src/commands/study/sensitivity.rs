@@ -1,9 +1,9 @@
 //! Implementation of `supergat study sensitivity`.
 
-use super::write;
+use super::{METRICS_SCHEMA, write};
 use crate::args::SensitivityArgs;
 use crate::error::{CliError, Result, exit_code};
-use crate::output::{self, SCHEMA};
+use crate::output;
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -43,7 +43,7 @@ pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
     files.push(("report.html".to_owned(), page(args, &figures, &sheets)));
     write(&args.out, files, args.sweep.quiet)?;
     let (interrupted, folder) = (outcome.interrupted, args.out.display().to_string());
-    let printed = SensitivityOutput { schema: SCHEMA, seeds: args.seeds, curves: &curves, interrupted, folder };
+    let printed = SensitivityOutput { schema: METRICS_SCHEMA, seeds: args.seeds, curves: &curves, interrupted, folder };
     output::print_result(args.sweep.json, &printed, || markdown(&sheets[..1]))?;
     Ok(exit_code(interrupted))
 }
@@ -53,18 +53,19 @@ fn ranges(curves: &[Curve]) -> Sheet {
     let header = ["dataset", "model", "varied", "published", "there", "lowest", "at", "highest", "at", "range"];
     let row = |curve: &Curve| {
         let [lowest, highest] = curve.extremes()?;
-        let at_published = or_dash(curve.at_published().map(|point| format!("{:.2}", point.test.mean)));
+        let mean = |point: &SensitivityPoint| point.test.in_percent().mean;
+        let at_published = or_dash(curve.at_published().map(|point| format!("{:.2}", mean(point))));
         let texts = vec![
             curve.dataset.clone(),
             curve.model.clone(),
             curve.hyperparameter.name().to_owned(),
             three_digits(curve.published),
             at_published,
-            format!("{:.2}", lowest.test.mean),
+            format!("{:.2}", mean(lowest)),
             three_digits(lowest.value),
-            format!("{:.2}", highest.test.mean),
+            format!("{:.2}", mean(highest)),
             three_digits(highest.value),
-            format!("{:.2}", highest.test.mean - lowest.test.mean),
+            format!("{:.2}", mean(highest) - mean(lowest)),
         ];
         Some((Tone::Plain, texts))
     };
@@ -76,12 +77,13 @@ fn points(curves: &[Curve]) -> Sheet {
     let all = || curves.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve, point)));
     let texts = |(curve, point): (&Curve, &SensitivityPoint)| {
         let mark = if point.value == curve.published { " (published)" } else { "" };
-        let interval = or_dash(point.interval.map(|i| format!("{:.2} to {:.2}", i.low, i.high)));
+        let test = point.test.in_percent();
+        let interval = or_dash(test.interval().ok().map(|i| format!("{:.2} to {:.2}", i.low, i.high)));
         let texts = vec![
             curve.dataset.clone(),
             curve.hyperparameter.name().to_owned(),
             three_digits(point.value) + mark,
-            format!("{:.2} ± {:.2}", point.test.mean, point.test.std),
+            format!("{:.2} ± {:.2}", test.mean, test.std),
             interval,
             point.test.values.len().to_string(),
         ];
@@ -118,8 +120,9 @@ fn plot(curve: &Curve) -> Plot {
     } else {
         Axis::linear(curve.hyperparameter.name())
     };
-    let line: Vec<[f64; 2]> = curve.points.iter().map(|point| [point.value, point.test.mean]).collect();
-    let interval = |point: &SensitivityPoint| point.interval.map(|i| [point.value, i.low, i.high]);
+    let line: Vec<[f64; 2]> = curve.points.iter().map(|point| [point.value, point.test.in_percent().mean]).collect();
+    let interval =
+        |point: &SensitivityPoint| point.test.in_percent().interval().ok().map(|i| [point.value, i.low, i.high]);
     let band: Vec<[f64; 3]> = curve.points.iter().filter_map(interval).collect();
     let plot = Plot::new("", axis, Axis::linear(format!("test {} (%)", curve.metric)));
     plot.series(&["mean and 95 % interval"])

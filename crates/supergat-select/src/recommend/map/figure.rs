@@ -18,7 +18,7 @@ pub struct Square {
     pub homophily: f64,
     /// Best form of attention.
     pub form: PreferredForm,
-    /// Gain of the better SuperGAT over GAT, in percentage points.
+    /// Gain of the better SuperGAT over GAT.
     pub gain: f64,
 }
 

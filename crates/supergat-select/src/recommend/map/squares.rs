@@ -14,9 +14,9 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use supergat_numerics::statistics::{ALPHA, Moments, Summary, Undefined, paired_t, pooled_t_of_moments};
+use supergat_numerics::statistics::{ALPHA, Moments, Summary, Undefined, from_percent, paired_t, pooled_t_of_moments};
 
-/// The paper's accuracies on its 144 synthetic graphs.
+/// The paper's accuracies on its 144 synthetic graphs, in per cent.
 const PAPER: &str = include_str!("paper.json");
 
 /// Largest homophily at which the paper finds SuperGAT-SD ahead of SuperGAT-MX.
@@ -95,7 +95,7 @@ pub fn differ(a: Moments, b: Moments) -> bool {
     }
 }
 
-/// A synthetic graph and the accuracies on it, in percent.
+/// A synthetic graph and the accuracies on it, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Cell {
     /// Average degree.
@@ -118,7 +118,7 @@ impl Cell {
         PreferredForm::best(self.gat, self.sd, self.mx)
     }
 
-    /// Gain of the better SuperGAT over GAT, in percentage points.
+    /// Gain of the better SuperGAT over GAT.
     pub fn gain(&self) -> f64 {
         self.sd.mean.max(self.mx.mean) - self.gat.mean
     }
@@ -138,7 +138,7 @@ struct Printed {
     runs: usize,
     degrees: Vec<f64>,
     homophilies: Vec<f64>,
-    /// Mean and standard deviation for each model, degree and homophily.
+    /// Mean and standard deviation in per cent for each model, degree and homophily.
     models: BTreeMap<String, Vec<Vec<[f64; 2]>>>,
 }
 
@@ -147,7 +147,7 @@ impl Map {
     pub fn paper() -> Self {
         let Printed { runs, degrees, homophilies, models } = serde_json::from_str(PAPER).expect("checked by a test");
         let of = |model: &str, d: usize, h: usize| {
-            let [mean, std] = models[model][d][h];
+            let [mean, std] = models[model][d][h].map(from_percent);
             Moments { n: runs, mean, std }
         };
         let cell = |d: usize, h: usize| Cell {
@@ -194,9 +194,9 @@ mod tests {
         assert_eq!((map.degrees().len(), map.homophilies().len(), map.cells().len()), (16, 9, 144));
         assert!(map.degrees().is_sorted() && map.homophilies().is_sorted());
         let cell = map.cell(4, 7);
-        assert_eq!((cell.degree, cell.homophily, cell.mx), (5.0, 0.8, Moments { n: 5, mean: 83.1, std: 1.0 }));
-        assert_eq!((cell.gcn.mean, cell.gat.mean, cell.sd.mean), (78.0, 78.7, 81.0));
-        assert!((cell.gain() - 4.4).abs() < 1e-12);
+        assert_eq!((cell.degree, cell.homophily, cell.mx), (5.0, 0.8, Moments { n: 5, mean: 0.831, std: 0.01 }));
+        assert_eq!((cell.gcn.mean, cell.gat.mean, cell.sd.mean), (0.78, 0.787, 0.81));
+        assert!((cell.gain() - 0.044).abs() < 1e-12);
     }
 
     fn forms(degrees: [f64; 2], homophilies: [f64; 2]) -> [usize; 4] {

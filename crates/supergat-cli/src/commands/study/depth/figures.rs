@@ -26,7 +26,7 @@ fn place(category: usize, depth: Depth) -> f64 {
     category as f64 + if depth == Depth::Deep { OFFSET } else { -OFFSET }
 }
 
-/// Adds the points of all depths to a plot. `find` returns mean and interval of a model at a depth.
+/// Adds the points of all depths to a plot. `find` returns mean and interval of a model at a depth, in per cent.
 fn add<F>(plot: Plot, study: &DepthStudy, models: &[ModelKind], find: F) -> Plot
 where
     F: Fn(Depth, ModelKind) -> Option<(f64, Option<Interval>)>,
@@ -55,7 +55,7 @@ pub fn depth(study: &DepthStudy) -> String {
         let x = Axis::categories("", models.iter().map(ToString::to_string));
         let plot = Plot::new(title(graph), x, Axis::linear("test metric (%)")).height(HEIGHT);
         add(plot, study, models, |depth, model| {
-            let test = &study.cell(&graph.dataset, depth, model)?.test;
+            let test = study.cell(&graph.dataset, depth, model)?.test.in_percent();
             Some((test.mean, test.interval().ok()))
         })
     };
@@ -73,7 +73,7 @@ pub fn gains(study: &DepthStudy) -> String {
         add(plot.mark_y(0.0, ""), study, &models, |depth, model| {
             let mut found = study.of(Question::SelfSupervision).filter(|found| found.dataset == graph.dataset);
             let found = found.find(|found| found.depth == Some(depth) && found.a == model.to_string())?;
-            Some((found.difference, found.interval))
+            Some((100.0 * found.difference, found.interval.map(Interval::in_percent)))
         })
     };
     let plots: Vec<Plot> = study.plan.graphs.iter().map(plot).collect();

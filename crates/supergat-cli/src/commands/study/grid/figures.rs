@@ -1,6 +1,7 @@
 //! Figures of the grid study.
 
 use supergat_figure::{Axis, Plot, panels};
+use supergat_numerics::statistics::to_percent;
 use supergat_select::recommend::map::{PreferredForm, Square, plane};
 use supergat_studies::grid::{BestForm, GAT, GCN, GridPoint, GridRow, GridStudy, MX, REAL_GRAPHS, SD};
 use supergat_studies::reproduce::printed_name;
@@ -27,21 +28,22 @@ fn gain(study: &GridStudy, homophily: f64, [low, high]: [f64; 2]) -> Plot {
             };
             degrees.filter_map(point).collect()
         };
-        let paper = gains(|line| line.paper.map(|paper| paper.mean));
-        let ours = gains(|line| line.ours.as_ref().map(|ours| ours.mean));
+        let paper = gains(|line| line.paper.map(|paper| to_percent(paper.mean)));
+        let ours = gains(|line| line.ours.as_ref().map(|ours| ours.in_percent().mean));
         let name = printed_name(&model.to_string());
         plot = plot.faint_line(&name, &paper).line(&name, &ours);
     }
     plot.mark_y(0.0, "")
 }
 
-/// Returns the smallest and largest gain, rounded outwards to multiples of five points. All panels share this range.
+/// Returns the smallest and largest gain in points, rounded outwards to multiples of five. All panels share this range.
 fn range(study: &GridStudy) -> [f64; 2] {
     let mut range = [0.0f64, 0.0f64];
     for line in &study.lines {
         let Some(gat) = study.line(line.point, GAT) else { continue };
-        let ours = line.ours.as_ref().zip(gat.ours.as_ref()).map(|(ours, gat)| ours.mean - gat.mean);
-        let paper = line.paper.zip(gat.paper).map(|(paper, gat)| paper.mean - gat.mean);
+        let ours =
+            line.ours.as_ref().zip(gat.ours.as_ref()).map(|(ours, gat)| ours.in_percent().mean - gat.in_percent().mean);
+        let paper = line.paper.zip(gat.paper).map(|(paper, gat)| to_percent(paper.mean) - to_percent(gat.mean));
         for gain in ours.into_iter().chain(paper) {
             range = [range[0].min(gain), range[1].max(gain)];
         }
