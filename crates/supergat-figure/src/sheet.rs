@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn texts_have_the_unit() {
-        let sheet = sheet().with_unit("in percent");
-        assert!(markdown(&[sheet.clone()]).starts_with("## A & B, in percent\n"));
-        assert!(html(&[sheet.clone()]).contains("<h2>A &amp; B, in percent</h2>"));
-        assert_eq!(json(&sheet)["title"], "A & B");
+        let sheets = [sheet().with_unit("in percent")];
+        assert!(markdown(&sheets).starts_with("## A & B, in percent\n"));
+        assert!(html(&sheets).contains("<h2>A &amp; B, in percent</h2>"));
+        assert_eq!(json(&sheets[0])["title"], "A & B");
     }
 
     #[test]
