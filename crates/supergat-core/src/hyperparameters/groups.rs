@@ -27,8 +27,8 @@ pub trait SettingsGroup {
 
     /// Validates every value.
     fn check(&self) -> Result<()> {
-        let values = HYPERPARAMETERS.iter().filter_map(|known| Some((known, self.get(known.name)?)));
-        values.map(|(known, value)| known.check(value).map(drop)).collect()
+        let mut values = HYPERPARAMETERS.iter().filter_map(|known| Some((known, self.get(known.name)?)));
+        values.try_for_each(|(known, value)| known.check(value).map(drop))
     }
 }
 
