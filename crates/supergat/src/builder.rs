@@ -220,7 +220,7 @@ impl<'a> ClassifierBuilder<'a> {
     }
 
     /// Sets how much each class counts in the loss, for rare classes. Without this, the weights of the dataset are used
-    /// ([`Dataset::weigh_classes`]); it has none unless they were set.
+    /// ([`crate::Dataset::weigh_classes`]); it has none unless they were set.
     ///
     /// Training fails if nodes may have several classes, or for an unknown class.
     ///
@@ -265,7 +265,7 @@ impl<'a> ClassifierBuilder<'a> {
         self
     }
 
-    /// Sets whether [`Training::ensemble`] has the mean probabilities of all seeds. The classifier then has the models of
+    /// Sets whether [`crate::Training::ensemble`] has the mean probabilities of all seeds. The classifier then has the models of
     /// all seeds, also in its file, and predicts the mean. Has no effect on [`Self::train_splits`], where
     /// every seed has nodes of its own to be tested on.
     ///

@@ -191,7 +191,7 @@ fn odd_graphs_give_an_answer_or_one_clear_sentence() {
 #[test]
 fn rejects_invalid_options_and_other_plans() {
     let workspace = Workspace::new();
-    let minutes = ["--minutes", "0.02"];
+    let minutes = ["--minutes", "0.1"];
     for (more, expected) in [
         (&["--minutes", "1", "--families", "gnn"][..], "unknown family `gnn`: expected one of label-propagation, mlp"),
         (&["--minutes", "1", "--families", "sage-deep"], "unknown family `sage-deep`"),
