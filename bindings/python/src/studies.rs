@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use supergat::Classifier;
 use supergat_data::{SplitChoice, registry};
 use supergat_select::compare::{ComparedRun, Sample};
