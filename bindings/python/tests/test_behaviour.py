@@ -246,7 +246,7 @@ def test_presets_are_used_or_reported(graph: Graph, caplog: pytest.LogCaptureFix
     general = supergat.train(graph, "gat-go", max_epochs=2).settings
     assert published != general
     assert not caplog.records
-    assert supergat.train(graph, "mlp", preset="minesweeper", max_epochs=2).settings["max_epochs"] == 2
+    assert supergat.train(graph, "mlp", preset="cora", max_epochs=2).settings["max_epochs"] == 2
     assert "no published hyperparameters" in caplog.text
 
 

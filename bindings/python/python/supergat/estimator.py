@@ -388,7 +388,7 @@ def _declare_hyperparameters(cls: type[SuperGATClassifier]) -> None:
         annotation = f"{kind} | None"
         keywords.append(inspect.Parameter(row["name"], inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
         lines.append(f"    {row['name']} : {kind}, optional")
-        lines += textwrap.wrap(f"{row['meaning']}.", 110, initial_indent=" " * 8, subsequent_indent=" " * 8)
+        lines += textwrap.wrap(f"{row['meaning']}.", 110, initial_indent=" " * 8, subsequent_indent=" " * 8, break_on_hyphens=False)
     setattr(cls.__init__, "__signature__", signature.replace(parameters=[*own, *keywords]))  # noqa: B010
     if cls.__doc__ is not None:
         cls.__doc__ = cls.__doc__.replace("    **hyperparameters", "\n".join(lines), 1)
