@@ -14,7 +14,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use supergat::Dataset;
 
-pub use supergat_select::count;
+pub use supergat_core::words::count;
 
 /// Version of the JSON objects that the command prints, unless they have their own. It rises when a field changes its meaning
 /// or is removed.

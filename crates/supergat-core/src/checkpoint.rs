@@ -202,7 +202,7 @@ impl<D: Device<Number = f32> + Default> Checkpoint<D> {
             parts.entry(member).or_default().tensors.insert(name.to_owned(), tensor);
         }
         if parts.len() != count {
-            return Err(refused(format!("it has {} of {count} models", parts.len())));
+            return Err(refused(format!("expected {}, found {}", crate::words::count(count, "model"), parts.len())));
         }
         parts.into_values().map(Self::of_part).collect()
     }

@@ -47,6 +47,7 @@ pub mod session;
 pub mod stopwatch;
 pub mod train;
 pub mod train_state;
+pub mod words;
 
 pub use activation::Activation;
 pub use architecture::Architecture;

@@ -1,4 +1,6 @@
-//! Words of messages: shortened text of files, lists of names, and numbers of things.
+//! Words of messages: shortened text of files, and lists of names.
+
+pub(crate) use supergat_core::words::count;
 
 /// Shortens text of a file for a message and removes its line breaks.
 pub(crate) fn shown(text: &str) -> String {
@@ -24,25 +26,5 @@ pub(crate) fn first(most: usize, words: impl IntoIterator<Item = String>) -> Str
     match words.count() {
         0 => shown,
         more => format!("{shown} and {more} more"),
-    }
-}
-
-/// Returns a number with its noun: `1 link`, `2 links`, `2 entries`, `2 classes`.
-pub(crate) fn count(number: usize, noun: &str) -> String {
-    match (number, noun.strip_suffix('y')) {
-        (1, _) => format!("1 {noun}"),
-        (_, Some(stem)) => format!("{number} {stem}ies"),
-        _ => format!("{number} {noun}{}", if noun.ends_with("ss") { "es" } else { "s" }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_have_plurals() {
-        let words = [count(1, "entry"), count(0, "entry"), count(1, "class"), count(2, "class"), count(3, "link")];
-        assert_eq!(words, ["1 entry", "0 entries", "1 class", "2 classes", "3 links"]);
     }
 }

@@ -48,7 +48,9 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode> {
     output::print_result(args.json, &written, || {
         let ConvertOutput { dataset, place, directed_edges, features, node_order, .. } = &written;
         let nodes = output::count(written.nodes, "node");
+        let edges = output::count(*directed_edges, "directed edge");
+        let features = output::count(*features, "feature");
         let order = if *node_order == "given" { String::new() } else { format!(", node order {node_order}") };
-        format!("{place}: {dataset}, {nodes}, {directed_edges} directed edges, {features} features{order}\n")
+        format!("{place}: {dataset}, {nodes}, {edges}, {features}{order}\n")
     })
 }

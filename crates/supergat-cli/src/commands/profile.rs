@@ -179,9 +179,10 @@ fn random_graph(spec: &str) -> Result<String> {
 
 fn table(measured: &ProfileOutput) -> String {
     let ProfileOutput { model, data, device, processes, threads, nodes, edges, epochs, timing, .. } = measured;
+    let threads = output::count(*threads, "thread");
     let workers = match processes {
-        1 => format!("{threads} threads"),
-        _ => format!("{processes} processes of {threads} threads"),
+        1 => threads,
+        _ => format!("{processes} processes of {threads}"),
     };
     let sent = timing.sent_bytes.iter().max().filter(|bytes| **bytes > 0);
     let sent = sent.map_or_else(String::new, |bytes| format!("  sent in a step {:>9.1} MB\n", *bytes as f64 / 1e6));
@@ -189,8 +190,10 @@ fn table(measured: &ProfileOutput) -> String {
         format!("  {name:<12}{:>12.3}{:>12.3}\n", timing.min, timing.median)
     };
     let memory = measured.peak_rss_mib.map_or_else(|| "unknown".to_owned(), |mib| format!("{mib} MiB"));
-    format!("{model} on {data}: {nodes} nodes, {edges} directed edges, {device}, {workers}, {epochs} epochs, ")
-        + &format!("node order {}\n", measured.node_order)
+    format!(
+        "{model} on {data}: {nodes} nodes, {edges} directed edges, {device}, {workers}, {}, ",
+        output::count(*epochs as usize, "epoch")
+    ) + &format!("node order {}\n", measured.node_order)
         + &format!("  {:<12}{:>12}{:>12}\n", "ms", "min", "median")
         + &row("training", &timing.train_ms)
         + &row("evaluation", &timing.eval_ms)

@@ -6,7 +6,7 @@ pub mod processes;
 
 use crate::args::DeviceArgs;
 use crate::error::{CliError, Result};
-use crate::output;
+use crate::output::{self, count};
 use std::sync::OnceLock;
 use supergat::DeviceChoice;
 use supergat_train::Resources;
@@ -21,7 +21,7 @@ pub fn threads(wanted: Option<u16>) -> Result<usize> {
     let threads = wanted.map(usize::from).or_else(|| std::thread::available_parallelism().ok().map(Into::into));
     let threads = threads.unwrap_or(1);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-    pool.map_err(|error| CliError::job(format!("cannot start {threads} threads: {error}")))?;
+    pool.map_err(|error| CliError::job(format!("cannot start {}: {error}", count(threads, "thread"))))?;
     Ok(*STARTED.get_or_init(|| threads))
 }
 

@@ -143,7 +143,7 @@ fn trains_on_columns_of_all_types() {
     let text = workspace.good(&["inspect", "club", "--missing-words", "unknown"]).stdout;
     for expected in [
         "since  date          1  all values are dates with the year",
-        "zip    category      4  48 values begin with 0, as codes do",
+        "zip    category      4  leading 0 in 48 values, as in codes",
         "member  boolean",
         "name   id            -  holds 48 different",
     ] {

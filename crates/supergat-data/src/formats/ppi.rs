@@ -109,7 +109,7 @@ fn build(path: &Path, files: &Files<'_>, name: String, options: &LoadOptions) ->
     let counts = [0, 1, 2].map(|split| dataset.examples.iter().filter(|e| e.split_sizes()[split] > 0).count());
     dataset
         .notes
-        .push(format!("{} graphs for training, {} for validation, {} for testing", counts[0], counts[1], counts[2]));
+        .push(format!("graphs for training: {}, validation: {}, testing: {}", counts[0], counts[1], counts[2]));
     Ok(dataset)
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn named_classes(path: &Path, of: &[i64], notes: &mut Vec<String>) ->
     }
     let more = if names.len() > SHOWN { ", ..." } else { "" };
     let shown = names[..names.len().min(SHOWN)].join(", ");
-    notes.push(format!("labels: {} classes, named by the numbers that occur ({shown}{more})", names.len()));
+    notes.push(format!("labels: {}, named by the numbers that occur ({shown}{more})", count(names.len(), "class")));
     let class = |number: &u32| used.binary_search(number).map_or(Labels::UNKNOWN, |class| class as u32);
     Ok((Labels::Single { classes: names.len(), of: numbers.iter().map(class).collect() }, names))
 }

@@ -7,6 +7,7 @@ use super::spec::{key_values, require};
 use crate::dataset::rows::feature_rows;
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
+use crate::words::count;
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::Path;
@@ -224,7 +225,7 @@ impl Variant {
     fn description(&self) -> String {
         let mut words = Vec::new();
         if let Some(nodes) = self.nodes {
-            words.push(format!("at most {nodes} nodes"));
+            words.push(format!("at most {}", count(nodes, "node")));
         }
         for (share, what) in [
             (self.loss, "of the links removed"),
@@ -238,7 +239,9 @@ impl Variant {
         match self.labels {
             VariantLabels::Given => {}
             VariantLabels::Merged => words.push(format!("classes merged to {}", self.classes)),
-            VariantLabels::Degree => words.push(format!("{} classes by the number of neighbours", self.classes)),
+            VariantLabels::Degree => {
+                words.push(format!("{} by the number of neighbours", count(self.classes, "class")))
+            }
         }
         if words.is_empty() { "no change".to_owned() } else { words.join(", ") }
     }

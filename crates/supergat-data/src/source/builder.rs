@@ -6,7 +6,7 @@ use crate::dataset::{Dataset, MAX_CLASSES, graph_features, numbered};
 use crate::error::{Error, Result};
 use crate::options::{FeatureChoice, GivenFeatures, LoadOptions, NodeOrderChoice};
 use crate::tables::LinkColumns;
-use crate::words::shown;
+use crate::words::{count, shown};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use supergat_core::{Direction, Duplicates, Example, Features, Graph, Labels, SparseMatrix};
@@ -290,7 +290,7 @@ impl DatasetBuilder {
             return Err(Error::array("weights of links", format!("{links}, one per link"), weights.len()));
         }
         if links.checked_mul(*width) != Some(features.len()) {
-            let expected = format!("{width} for each of {links} links");
+            let expected = format!("{width} for each of {}", count(links, "link"));
             return Err(Error::array("features of links", expected, features.len()));
         }
         let is_weight = |weight: &f64| weight.is_finite() && *weight >= 0.0;

@@ -63,10 +63,10 @@ pub(super) fn read(sheet: &Sheet, nodes: &Nodes, options: &TableOptions, prepare
     }
     let comments = sheet.comment_lines().saturating_sub(begin_with_hash);
     if comments > 0 {
-        notes.push(format!("{name}: {comments} lines that begin with `#` skipped as comments"));
+        notes.push(format!("{name}: {} skipped (lines that begin with `#`)", count(comments, "comment")));
     }
-    if let Some((id, count)) = converted {
-        notes.push(format!("{name}: {count} ids such as `{}` are matched as whole numbers", shown(&id)));
+    if let Some((id, ids)) = converted {
+        notes.push(format!("{name}: matched as whole numbers: {}, such as `{}`", count(ids, "id"), shown(&id)));
     }
     notes.extend(sheet.encoding_note());
     notes.extend(index.map(|at| index_column::note(sheet, at)));

@@ -75,8 +75,12 @@ pub(super) fn build(
     })?;
     reject_duplicates(table, feature, &entries, &lines)?;
     let columns = known.unwrap_or(largest);
-    let mut notes =
-        vec![format!("{}: {columns} features in {} entries, kept sparse", table.sheet.name(), entries.len())];
+    let mut notes = vec![format!(
+        "{}: {} in {}, kept sparse",
+        table.sheet.name(),
+        count(columns, "feature"),
+        count(entries.len(), "entry")
+    )];
     if missing > 0 {
         notes.push(format!("{}: {} without a value, read as 0", table.sheet.name(), count(missing, "entry")));
     }

@@ -69,7 +69,7 @@ impl Combined<'_> {
                     examples.push(with_edges(self.folder, example, &columns, self.duplicates, &own)?);
                     ids.push(own);
                 }
-                notes.push(format!("{graphs} graphs, distinguished by the column `graph`"));
+                notes.push(format!("{}, distinguished by the column `graph`", count(graphs, "graph")));
             }
         }
         note_anomalies(&examples, self.duplicates, notes);

@@ -6,7 +6,7 @@ use super::sidecar::Sidecar;
 use crate::error::Result;
 use crate::files;
 use crate::options::TableOptions;
-use crate::words::{first_few, quoted, shown};
+use crate::words::{count, first_few, quoted, shown};
 use std::collections::{BTreeMap, HashMap};
 use supergat_core::Labels;
 
@@ -51,14 +51,16 @@ pub(super) fn build(table: &NodeTable, cells: &[Cell], options: &TableOptions, s
     }
     let mut notes: Vec<String> = unknown_words
         .iter()
-        .map(|(word, (count, _))| format!("{}: {count} labels are `{word}`: read as not known", table.sheet.name()))
+        .map(|(word, (times, _))| {
+            format!("{}: {} `{word}`, read as not known", table.sheet.name(), count(*times, "label"))
+        })
         .collect();
     let whole = |word: &&str| word.parse::<i64>().is_ok_and(|number| number >= 0);
     if given.is_none()
         && counts.keys().filter(|word| **word != "-1").all(whole)
-        && let Some((count, _)) = counts.remove("-1")
+        && let Some((times, _)) = counts.remove("-1")
     {
-        notes.push(format!("{}: {count} labels are -1: read as not known", table.sheet.name()));
+        notes.push(format!("{}: {} `-1`, read as not known", table.sheet.name(), count(times, "label")));
     }
     let names = match given {
         Some(names) => names.clone(),
@@ -183,10 +185,10 @@ fn summary(table: &NodeTable, names: &[String], counts: &Counts<'_>, known: &[bo
     let sizes = names.iter().map(|name| format!("`{}` ({})", shown(name), size(name)));
     let several = if several { ", several per node" } else { "" };
     format!(
-        "{}: {labelled} of {} nodes have a label{several}; {} classes: {}",
+        "{}: {labelled} of {} nodes have a label{several}; {}: {}",
         table.sheet.name(),
         known.len(),
-        names.len(),
+        count(names.len(), "class"),
         first_few(sizes)
     )
 }

@@ -41,7 +41,7 @@ use crate::error::{Error, Result};
 use crate::frames::Frame;
 use crate::options::{GivenFeatures, LoadOptions, SplitChoice, TableOptions, names};
 use crate::schema::Schema;
-use crate::words::{first_few, quoted, shown};
+use crate::words::{count, first_few, quoted, shown};
 use columns::features::{FeatureTable, Stated};
 use columns::missing;
 use node_ids::Nodes;
@@ -333,7 +333,7 @@ impl<'a> Tables<'a> {
                 let advice = "the rows must be in the order of the nodes";
                 return Err(Location::file(&path).error(expected, features.rows().to_string(), advice));
             }
-            let mut notes = vec![format!("{MATRIX}: {} features, kept sparse", features.columns())];
+            let mut notes = vec![format!("{MATRIX}: {}, kept sparse", count(features.columns(), "feature"))];
             note_unused(&mut notes, MATRIX);
             return Ok(FeatureTable { features, known: None, schema: None, notes });
         }

@@ -276,7 +276,7 @@ fn notes_say_why_a_column_is_not_what_it_seems() {
         load(&[("nodes.csv", nodes.into_bytes()), ("edges.csv", b"n0 n1\n".to_vec())], &TableOptions::default());
     for said in [
         "column `due` is read as categories: 29 of 30 values are dates, but not `soon` in line 5",
-        "column `zip` is read as categories: 30 values begin with 0, as codes do (parameter `numeric` reads numbers)",
+        "column `zip` is read as categories: leading 0 in 30 values, as in codes (parameter `numeric` reads numbers)",
         "column `when` is read as categories: dates in which day and month cannot be told apart",
     ] {
         assert!(notes(&dataset).contains(said), "{said} is not in {}", notes(&dataset));
@@ -309,7 +309,7 @@ fn words_for_missing_values_are_not_classes() {
     let nodes = "id,label,f\na,x,1\nb,None,2\nc,y,1\nd,NaN,2\ne,x,3\nf,y,1\ng,N/A,1\nh,?,1\ni,None,1\n";
     let dataset = load(&[("nodes.csv", nodes.into()), ("edges.csv", b"a b\n".to_vec())], &TableOptions::default());
     assert_eq!(dataset.class_names, ["x", "y"]);
-    assert!(notes(&dataset).contains("2 labels are `None`: read as not known"), "{}", notes(&dataset));
+    assert!(notes(&dataset).contains("2 labels `None`, read as not known"), "{}", notes(&dataset));
     assert!(notes(&dataset).contains("4 of 9 nodes have a label"));
 }
 
@@ -429,10 +429,10 @@ fn rows_may_begin_with_a_hash_under_a_header() {
     };
     let (count, notes) = links("# made by hand\nsource,target\n#a,b\n# the others\nb,#c\n#c,d\n").unwrap();
     assert_eq!(count, 3);
-    assert!(notes.contains("edges.csv: 2 lines that begin with `#` skipped as comments"), "{notes}");
+    assert!(notes.contains("edges.csv: 2 comments skipped (lines that begin with `#`)"), "{notes}");
     assert_eq!(links("source target\n#a b\nb #c\n").unwrap().0, 2);
     let (count, notes) = links("#a,b\nb,d\n").unwrap();
-    assert!(count == 1 && notes.contains("1 lines that begin with `#` skipped as comments"), "{notes}");
+    assert!(count == 1 && notes.contains("1 comment skipped (lines that begin with `#`)"), "{notes}");
     let error = links("#a,b\n#c,d\n").unwrap_err().to_string();
     assert!(error.contains("found only lines that begin with `#`, which are comments; add a first row"), "{error}");
 }
@@ -462,7 +462,7 @@ fn ids_are_matched_as_whole_numbers() {
     let files = [("nodes.csv", nodes), ("edges.csv", b"source,target\n0.0,1.0\n2.0,10\n".to_vec())];
     let dataset = load(&files, &TableOptions::default());
     assert!(dataset.examples[0].graph.position(2, 3).is_some());
-    assert!(notes(&dataset).contains("edges.csv: 3 ids such as `0.0` are matched as whole numbers"));
+    assert!(notes(&dataset).contains("edges.csv: matched as whole numbers: 3 ids, such as `0.0`"));
     let nodes = "id,label,f\n01,x,1\n1,y,2\n2,x,3\n3,y,1\n".as_bytes().to_vec();
     let files = [("nodes.csv", nodes), ("edges.csv", b"1 2\n1.0 2\n".to_vec())];
     let error = read(folder(&files).path(), &TableOptions::default()).unwrap_err().to_string();

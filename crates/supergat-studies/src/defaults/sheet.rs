@@ -3,10 +3,10 @@
 use crate::defaults::table::{CandidateResult, DefaultsStudy, FamilyDefaults, Gain, GraphResult, Rule, RuleResult};
 use crate::defaults::traits::TRAITS;
 use crate::defaults::tree::Tree;
+use supergat_core::words::count;
 use supergat_figure::Tone;
 use supergat_figure::sheet::{Sheet, exact, or_dash};
 use supergat_numerics::statistics::{Interval, Summary};
-use supergat_select::count;
 
 /// Returns the name of a rule.
 fn name(rule: &Rule) -> String {

@@ -5,9 +5,9 @@ use crate::Agreement;
 use crate::agreement::relative_entropy;
 use std::borrow::Cow;
 use supergat_core::Result;
+use supergat_core::words::count;
 use supergat_data::Dataset;
 use supergat_figure::{Axis, Plot, Quartiles, panels};
-use supergat_select::count;
 
 /// Maximum number of coefficients, counted as edges times heads of all layers. Larger graphs are skipped.
 const MAX_COEFFICIENTS: usize = 4_000_000;

@@ -2,9 +2,9 @@
 
 use super::probabilities::rankings;
 use super::{Report, Run};
+use supergat_core::words::count;
 use supergat_core::{Counts, Labels, Result};
 use supergat_figure::{Axis, Cell, Plot};
-use supergat_select::count;
 use supergat_train::node_list::gathered;
 
 /// Maximum number of classes in the matrix. The others, with the fewest test nodes, are combined into one.

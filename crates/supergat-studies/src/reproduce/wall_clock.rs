@@ -4,6 +4,7 @@ use crate::reproduce::paper::{self, PaperTable, PrintedNumber};
 use crate::reproduce::table::{REFERENCE, mean_and_deviation};
 use std::ops::ControlFlow;
 use supergat_core::Result;
+use supergat_core::words::count;
 use supergat_data::Dataset;
 use supergat_figure::Tone;
 use supergat_figure::sheet::{Sheet, exact, or_dash};
@@ -99,7 +100,7 @@ impl WallClock {
     pub fn sheet(&self) -> Sheet {
         let place = match self.resources.device.resolved() {
             DeviceChoice::Cuda(_) => format!("on a GPU ({})", self.resources.kind()),
-            DeviceChoice::Cpu | DeviceChoice::Auto => format!("on {} threads", self.resources.threads),
+            DeviceChoice::Cpu | DeviceChoice::Auto => format!("on {}", count(self.resources.threads, "thread")),
         };
         let mut notes = vec![
             format!("ours: seconds of one training run from the first epoch to the last, one run at a time {place}."),

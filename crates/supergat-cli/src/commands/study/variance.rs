@@ -46,7 +46,11 @@ pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
     probe(&args.out)?;
     let mut simulation = Vec::new();
     for varied in Varied::ALL {
-        args.sweep.note(&format!("simulating: {} varied, {} trials per value", varied.name(), args.trials));
+        args.sweep.note(&format!(
+            "simulating: {} varied, {} per value",
+            varied.name(),
+            output::count(args.trials as usize, "trial")
+        ));
         simulation.extend(cases(varied, args.trials, args.seed));
     }
     let mut network = Vec::new();

@@ -3,6 +3,7 @@
 use crate::args::TrainArgs;
 use crate::config::{Choices, Resolved, Values};
 use crate::error::{CliError, Result};
+use crate::output::count;
 use crate::run_folder::checkpoint::{CheckpointFolder, Manifest, Plan};
 use std::path::{Path, PathBuf};
 use supergat::DeviceChoice;
@@ -112,11 +113,11 @@ fn opening(from: &Path, found: &[FoundSeed], seeds: usize) -> String {
     let from = from.display();
     match found {
         [] => format!("resuming from {from}: no epoch was saved"),
-        [one] if seeds == 1 => format!("resuming from {from}, after {} epochs", one.epochs),
+        [one] if seeds == 1 => format!("resuming from {from}, after {}", count(one.epochs, "epoch")),
         _ => {
             let finished = found.iter().filter(|seed| seed.is_finished).count();
             let begun = found.len() - finished;
-            format!("resuming from {from}: {finished} of {seeds} runs finished, {begun} begun")
+            format!("resuming from {from}: {finished} of {} finished, {begun} begun", count(seeds, "run"))
         }
     }
 }

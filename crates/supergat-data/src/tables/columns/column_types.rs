@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::options::{TableOptions, names};
 use crate::schema::{ColumnType, Notation};
 use crate::tables::rows::sheet::Sheet;
-use crate::words::shown;
+use crate::words::{count, shown};
 use std::collections::HashMap;
 
 /// Maximum number of categories of a column with fewer than two nodes per word on average.
@@ -151,8 +151,10 @@ fn is_ambiguous(profile: &Profile) -> bool {
 fn detect_numbers(sheet: &Sheet, at: usize, profile: &Profile) -> Detected {
     let distinct = profile.words.values.len();
     if profile.leading_zeros > 0 {
-        let why =
-            format!("{} values begin with 0, as codes do (parameter `numeric` reads numbers)", profile.leading_zeros);
+        let why = format!(
+            "leading 0 in {}, as in codes (parameter `numeric` reads numbers)",
+            count(profile.leading_zeros, "value")
+        );
         return categories_or_ids(profile, why);
     }
     if profile.numbers_rows() {

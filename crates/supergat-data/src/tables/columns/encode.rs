@@ -101,12 +101,12 @@ pub(in crate::tables) fn encode(
 
 /// Allocates the values. Feature propagation needs dense ones.
 fn allocate<'a>(records: &'a dyn Records, schema: &Schema) -> Result<Matrix<'a>> {
-    let (path, count, width) = (records.sheet().path(), records.count(), schema.width());
+    let (path, rows, width) = (records.sheet().path(), records.count(), schema.width());
     let mut matrix = Matrix { path, width, dense: None, entries: Vec::new(), known: None };
     if !schema.sparse || schema.missing == Missing::Propagate {
-        let values = count.checked_mul(width).filter(|values| *values <= MAX_VALUES);
+        let values = rows.checked_mul(width).filter(|values| *values <= MAX_VALUES);
         let values = values.ok_or_else(|| {
-            let found = format!("{count} {}s with {width} features", records.noun());
+            let found = format!("{} with {}", count(rows, records.noun()), count(width, "feature"));
             let advice = "leave columns of many words out with parameter `ignore_columns`";
             records.sheet().at(0, usize::MAX).error("a table that fits into memory", found, advice)
         })?;

@@ -256,7 +256,7 @@ impl Inference<'_> {
         }
         let last = parts.pop().unwrap_or_default();
         let listed = if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) };
-        format!("{}: {width} features from {listed}", self.records.sheet().name())
+        format!("{}: {} from {listed}", self.records.sheet().name(), count(width, "feature"))
     }
 
     /// Notes the columns that are standardised without a request.

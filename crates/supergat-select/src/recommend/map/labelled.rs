@@ -37,7 +37,7 @@ pub enum Unknown {
     #[error("all labelled nodes have the same class")]
     OneClass,
     /// Fewer labelled nodes than classes.
-    #[error("{labelled} labelled nodes are fewer than the {classes} classes")]
+    #[error("too few labelled nodes ({labelled} for {classes} classes)")]
     TooFew {
         /// Number of labelled nodes.
         labelled: usize,

@@ -7,13 +7,14 @@ use super::mixture::{is_mixture, modes};
 use super::squares::{LOW_HOMOPHILY, Map, PreferredForm};
 use super::vote::{Share, column, row, squares};
 use supergat_core::ModelKind;
+use supergat_core::words::count;
 use supergat_data::Dataset;
 
 /// States the evidence behind the homophily.
 pub(super) fn on_homophily(estimate: &Result<HomophilyEstimate, Unknown>) -> String {
     match estimate {
         Ok(HomophilyEstimate { from, labelled, links, .. }) => {
-            let pairs = if *links == 1 { "one link".to_owned() } else { format!("{links} links") };
+            let pairs = count(*links, "link");
             match from {
                 Source::Links => format!("The homophily is estimated from {pairs} between {labelled} labelled nodes."),
                 Source::LinksAndFeatures => format!(

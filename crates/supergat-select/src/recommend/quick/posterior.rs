@@ -7,6 +7,7 @@ use crate::recommend::quick::run::Scores;
 use crate::recommend::quick::setup::Setup;
 use serde::Serialize;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
+use supergat_core::words::count;
 use supergat_train::settings::Settings;
 
 /// Standard deviation of the prior: families often differ by as much.
@@ -132,7 +133,7 @@ impl MeasuredFamily {
         let model = self.settings.model;
         match (self.family.has_own_settings(), self.settings.correct_and_smooth) {
             (true, Some(_)) => format!("{model}, smoothed"),
-            (true, _) => format!("{model}, {} layers", self.settings.network.layers),
+            (true, _) => format!("{model}, {}", count(self.settings.network.layers, "layer")),
             (false, _) => model.to_string(),
         }
     }

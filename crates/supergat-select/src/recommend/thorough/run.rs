@@ -13,6 +13,7 @@ use crate::sweep::{Event, Job, ResultsFile, run_given_sweep};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use supergat_core::words::count;
 use supergat_data::{Dataset, SplitChoice};
 use supergat_train::{DeviceChoice, Resources};
 
@@ -116,8 +117,8 @@ where
             let least = if rung == 0 && plan.spent.is_none() { FIRST_RUNG } else { 0.0 };
             let share = END * (begun + (1.0 - begun) * share.max(least));
             let requested = rung_runs(plan, rung, &self.standing(plan));
-            let epochs = plan.rungs[rung].epochs;
-            let text = format!("search, rung {} of {}: {epochs} epochs", rung + 1, plan.rungs.len());
+            let epochs = count(plan.rungs[rung].epochs, "epoch");
+            let text = format!("search, rung {} of {}: {epochs}", rung + 1, plan.rungs.len());
             let ended = self.part(&text, plan, &requested, share, rung == 0)?;
             if ended == Ended::Interrupted {
                 return Ok(false);
@@ -315,7 +316,7 @@ where
 
     /// Records in the plan that later splits are left out.
     fn cut_splits(&mut self, plan: &mut ThoroughPlan, kept: usize) -> Result<(), ThoroughError> {
-        let text = format!("{kept} of {} splits are used", plan.final_splits().len());
+        let text = format!("{kept} of {} used", count(plan.final_splits().len(), "split"));
         plan.splits_kept = Some(kept);
         let _ = (self.observe)(ThoroughEvent::Late(&text));
         (self.save)(plan)

@@ -1,6 +1,7 @@
 //! Results as text tables.
 
 use crate::recommend::thorough::answer::{FamilyComparison, FamilyResult, ThoroughAnswer, Verdict};
+use supergat_core::words::count;
 use supergat_figure::Tone;
 use supergat_figure::sheet::{Sheet, exact, or_dash, p_value};
 
@@ -91,7 +92,7 @@ fn settings(result: &FamilyResult) -> String {
     }
     let mut words = vec![format!("{} x {}", settings.network.layers, settings.network.hidden)];
     if settings.model.form().is_some() {
-        words.push(format!("{} heads", settings.network.heads));
+        words.push(count(settings.network.heads, "head"));
     }
     if settings.network.norm.name() != "none" {
         words.push(format!("{} norm", settings.network.norm.name()));

@@ -1,10 +1,10 @@
 //! Search spaces and trials of the families.
 
-use crate::count;
 use crate::recommend::families::Family;
 use crate::recommend::metric::MetricChoice;
 use crate::tune::Space;
 use supergat_core::random::{Purpose, Stream};
+use supergat_core::words::count;
 use supergat_core::{ModelKind, Norm, Residual};
 use supergat_train::settings::Settings;
 

@@ -1,5 +1,6 @@
 //! Figures of the study: box plots of divergences and entropy by layer.
 
+use crate::output::count;
 use crate::run_folder::folder_name;
 use supergat_figure::{Axis, Plot, Quartiles, panels};
 use supergat_numerics::statistics::Spread;
@@ -23,7 +24,7 @@ pub fn run_figure(title: &str, model: &str, profile: &Profile) -> String {
 pub fn dataset_figure(networks: &[Network]) -> (String, String) {
     let mut plots = Vec::new();
     for group in networks.chunk_by(|a, b| a.depth == b.depth) {
-        let title = format!("{} layers", group[0].depth);
+        let title = count(group[0].depth, "layer");
         let profiles: Vec<(String, &Profile)> = group.iter().map(|n| (n.model.to_string(), &n.profile)).collect();
         plots.extend(MEASURES.map(|measure| plot(&title, measure, &profiles)));
     }
