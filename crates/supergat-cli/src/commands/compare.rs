@@ -72,15 +72,21 @@ fn run_folder(path: &Path, metric: Option<&NamedMetric>) -> Result<Sample> {
     if summary.interrupted {
         return Err(CliError::usage(format!("{}: the run was interrupted; train it again to the end", path.display())));
     }
+    let Some(mut test) = summary.test else {
+        return Err(CliError::usage(format!(
+            "{}: the dataset has no test nodes, so there is no test metric to compare; train with another split",
+            path.display()
+        )));
+    };
     if let Some(metric) = metric.filter(|metric| metric.to_string() != summary.metric) {
-        summary.test = summary
+        test = summary
             .metrics
             .test(metric)
             .map_err(|reason| CliError::usage(format!("--metric {metric}: {} {reason}", path.display())))?;
         summary.metric = metric.to_string();
     }
-    let finite = summary.test.values.iter().all(|value| value.is_finite());
-    if summary.seeds.is_empty() || summary.seeds.len() != summary.test.values.len() || !finite {
+    let finite = test.values.iter().all(|value| value.is_finite());
+    if summary.seeds.is_empty() || summary.seeds.len() != test.values.len() || !finite {
         return Err(CliError::usage(format!(
             "{}: summary.json does not contain a finite result for every seed",
             path.display()
@@ -88,7 +94,7 @@ fn run_folder(path: &Path, metric: Option<&NamedMetric>) -> Result<Sample> {
     }
     // All generated graphs have the same name. Results files use their specification instead.
     let generated = summary.source.strip_prefix(&summary.dataset).is_some_and(|rest| rest.starts_with(':'));
-    let runs = summary.seeds.iter().zip(&summary.test.values).enumerate();
+    let runs = summary.seeds.iter().zip(&test.values).enumerate();
     let run = |(k, (&seed, &test)): (usize, (&u64, &f64))| {
         let split = summary.splits.get(k).map_or_else(|| split.clone(), usize::to_string);
         ComparedRun { split, split_hash: None, seed, test }

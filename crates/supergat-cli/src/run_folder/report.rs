@@ -3,12 +3,19 @@
 use crate::error::{CliError, Result};
 use crate::output::count;
 use crate::run_folder::summary::{RunSummary, percent};
-use supergat::{Classifier, Dataset, Predictions, SeedRun};
+use supergat::{Classifier, Dataset, Predictions, SeedMetrics, SeedRun, Training};
 use supergat_studies::report::{EpochLine, Report, Run};
 
-/// Returns the epochs of all runs.
-pub fn lines(runs: &[SeedRun]) -> Vec<EpochLine> {
-    runs.iter().flat_map(|run| run.history.iter().map(|epoch| EpochLine::new(run.seed, epoch))).collect()
+/// Returns the epochs of all runs. Runs without test nodes have no test metrics.
+pub fn lines(training: &Training) -> Vec<EpochLine> {
+    let of_run = |(run, metrics): (&SeedRun, &SeedMetrics)| {
+        let line = |epoch| match EpochLine::new(run.seed, epoch) {
+            line if metrics.test.is_some() => line,
+            line => EpochLine { test_metric: None, ..line },
+        };
+        run.history.iter().map(line).collect::<Vec<_>>()
+    };
+    training.runs.iter().zip(&training.metrics).flat_map(of_run).collect()
 }
 
 /// Builds the report of a run from the predictions of its model.
@@ -41,8 +48,8 @@ fn facts(dataset: &Dataset, summary: &RunSummary, epoch: usize, epochs: usize) -
     };
     let warnings = summary.warnings.iter().map(|warning| ("warning".to_owned(), warning.clone()));
     let mut facts: Vec<(String, String)> = warnings.collect();
+    facts.extend(summary.test.iter().map(|test| (format!("test {metric}"), percent(test))));
     facts.extend([
-        (format!("test {metric}"), percent(&summary.test)),
         (format!("validation {metric}"), percent(&summary.validation)),
         (if seeds.len() == 1 { summary.unit().to_owned() } else { format!("{}s", summary.unit()) }, seed),
         ("best epoch (from 0)".into(), format!("{epoch} of {epochs}")),
@@ -50,7 +57,8 @@ fn facts(dataset: &Dataset, summary: &RunSummary, epoch: usize, epochs: usize) -
         ("graph".into(), format!("{}, {}", count(dataset.nodes(), "node"), links(dataset))),
     ]);
     if let Some(correction) = &summary.correct_and_smooth {
-        facts.push((format!("test {metric} before Correct and Smooth"), percent(&correction.test_before)));
+        let before = correction.test_before.iter();
+        facts.extend(before.map(|test| (format!("test {metric} before Correct and Smooth"), percent(test))));
         if correction.uses_validation_labels {
             facts.push(("validation labels".into(), "used by Correct and Smooth for other nodes".into()));
         }
@@ -81,7 +89,7 @@ mod tests {
             metric: "accuracy".into(),
             seeds: vec![3, 4],
             splits: Vec::new(),
-            test: Summary::of(vec![80.0, 81.0]),
+            test: Some(Summary::of(vec![80.0, 81.0])),
             validation: Summary::of(vec![80.0, 81.0]),
             best_seed: 4,
             epochs: vec![308, 143],

@@ -37,8 +37,9 @@ pub struct RunSummary {
     /// Number of the split of each run, if every run has its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub splits: Vec<usize>,
-    /// Test metric of each seed, at its best validation epoch.
-    pub test: Summary,
+    /// Test metric of each seed, at its best validation epoch; `None` without test nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<Summary>,
     /// Validation metric of each seed, at its best validation epoch.
     pub validation: Summary,
     /// Seed with the best validation metric; the run folder contains its model.
@@ -120,7 +121,10 @@ impl SplitMetrics {
     pub fn test(&self, metric: &NamedMetric) -> Result<Summary, String> {
         let missing = "has no such metric of its test nodes; train again with this version, or compare another one";
         let (metric, class) = match metric {
-            NamedMetric::All(metric) => return self.test.get(&metric.key()).cloned().ok_or(missing.into()),
+            NamedMetric::All(metric) => {
+                let found = self.test.get(&metric.key()).cloned();
+                return found.ok_or_else(|| self.too_few(*metric).unwrap_or_else(|| missing.into()));
+            }
             NamedMetric::Class(..) if self.classes.test.is_empty() => return Err(missing.into()),
             NamedMetric::Class(metric, class) => (*metric, class),
         };
@@ -142,6 +146,33 @@ impl SplitMetrics {
             format!("has {seeds} in which `{class}` is {reason}, so its {metric} is undefined; compare {other}")
         })
     }
+
+    /// Returns why the test nodes have no precision among the first nodes, as the end of a sentence about the run.
+    /// Returns `None` for other metrics, and if the reason cannot be told from the file.
+    fn too_few(&self, metric: Metric) -> Option<String> {
+        let first = match metric {
+            Metric::PrecisionAt10 => 10,
+            Metric::PrecisionAt100 => 100,
+            Metric::PrecisionAt1000 => 1000,
+            _ => return None,
+        };
+        let classes = &self.classes.test;
+        let name = &classes.first()?.class;
+        if classes.len() != 2 || !self.test.contains_key(&Metric::Accuracy.key()) {
+            return Some(format!(
+                "does not have it, because {metric} needs two classes, one class per node; compare the precision of a \
+                 class, such as precision:{name}"
+            ));
+        }
+        // Runs with different splits may have different numbers of test nodes.
+        let runs = classes[0].nodes.values.iter().zip(&classes[1].nodes.values);
+        let nodes = runs.map(|(first, second)| (first + second) as usize).min()?;
+        let known = |metric: &&Metric| self.test.contains_key(&metric.key());
+        let other = [Metric::PrecisionAt100, Metric::PrecisionAt10, Metric::AveragePrecision];
+        let other = other.iter().find(known).unwrap_or(&Metric::Accuracy);
+        (nodes < first)
+            .then(|| format!("has {}, and {metric} needs {first}; compare {other}", count(nodes, "test node")))
+    }
 }
 
 /// Correct and Smooth of every seed.
@@ -151,15 +182,16 @@ pub struct CorrectionSummary {
     pub methods: Vec<CorrectAndSmooth>,
     /// Whether labels of validation nodes are inputs of the predictions of other nodes.
     pub uses_validation_labels: bool,
-    /// Test metric of each seed before.
-    pub test_before: Summary,
+    /// Test metric of each seed before; `None` without test nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_before: Option<Summary>,
     /// Validation metric of each seed before.
     pub validation_before: Summary,
 }
 
 impl CorrectionSummary {
-    /// Summarises the runs; `None` unless all have it.
-    fn of(runs: &[SeedRun]) -> Option<Self> {
+    /// Summarises the runs, with test metrics if there are test nodes; `None` unless all runs have it.
+    fn of(runs: &[SeedRun], has_test_nodes: bool) -> Option<Self> {
         let all: Option<Vec<_>> = runs.iter().map(|run| run.correction.as_ref()).collect();
         let all = all.filter(|all| !all.is_empty())?;
         let summary = |score: fn(&SeedCorrection) -> Score| {
@@ -168,7 +200,7 @@ impl CorrectionSummary {
         Some(Self {
             uses_validation_labels: all[0].method.validation,
             methods: all.iter().map(|correction| correction.method).collect(),
-            test_before: summary(|correction| correction.test),
+            test_before: has_test_nodes.then(|| summary(|correction| correction.test)),
             validation_before: summary(|correction| correction.validation),
         })
     }
@@ -258,6 +290,7 @@ impl RunSummary {
     /// Summarises the runs. The path of the run folder is set later.
     pub fn of(dataset: &Dataset, source: &str, training: &Training, seconds: f64) -> Self {
         let (class_names, ensemble) = (training.classifier.class_names(), training.ensemble.as_ref());
+        let has_test_nodes = training.metrics.iter().all(|seed| seed.test.is_some());
         Self {
             schema: Self::SCHEMA,
             dataset: dataset.name.clone(),
@@ -266,7 +299,7 @@ impl RunSummary {
             metric: training.metric.to_string(),
             seeds: training.runs.iter().map(|run| run.seed).collect(),
             splits: Vec::new(),
-            test: training.test(),
+            test: has_test_nodes.then(|| training.test()),
             validation: training.validation(),
             best_seed: training.runs[training.best].seed,
             epochs: training.runs.iter().map(|run| run.outcome.epochs).collect(),
@@ -278,7 +311,7 @@ impl RunSummary {
             warnings: training.warnings().iter().map(|warning| output::in_options(warning)).collect(),
             notes: dataset.notes.iter().map(|note| output::in_options(note)).collect(),
             metrics: SplitMetrics::of(&training.metrics, class_names),
-            correct_and_smooth: CorrectionSummary::of(&training.runs),
+            correct_and_smooth: CorrectionSummary::of(&training.runs, has_test_nodes),
             calibration: Calibration::of(&training.metrics),
             threshold: Thresholds::of(&training.metrics),
             ensemble: ensemble.map(|(_, metrics)| SplitMetrics::of(std::slice::from_ref(metrics), class_names)),
@@ -320,19 +353,29 @@ impl RunSummary {
         let mut row = |name: &str, value: &str, explanation: &str| text += &output::row(name, value, explanation);
         let unit = self.unit();
         let seeds = if several { format!(", {}", count(self.seeds.len(), unit)) } else { String::new() };
-        let explanation = format!("(at the best validation epoch{seeds})");
-        row(&format!("test {metric}"), &percent(&self.test), &explanation);
+        let (nodes, first, no_test) = match &self.test {
+            Some(test) => ("test", test, ""),
+            None => ("validation", &self.validation, "; there are no test nodes"),
+        };
+        let explanation = format!("(at the best validation epoch{seeds}{no_test})");
+        row(&format!("{nodes} {metric}"), &percent(first), &explanation);
         if several {
-            for (k, line) in wrapped(&self.test.values).iter().enumerate() {
+            for (k, line) in wrapped(&first.values).iter().enumerate() {
                 row(&if k == 0 { format!("  of each {unit}") } else { String::new() }, line, "");
             }
         }
-        row(&format!("validation {metric}"), &percent(&self.validation), "");
+        if self.test.is_some() {
+            row(&format!("validation {metric}"), &percent(&self.validation), "");
+        }
         if let Some(CorrectionSummary { test_before, validation_before, uses_validation_labels, .. }) =
             &self.correct_and_smooth
         {
-            let before = format!("(validation: {})", percent(validation_before));
-            row("test before C&S", &percent(test_before), &before);
+            match test_before {
+                Some(test) => {
+                    row("test before C&S", &percent(test), &format!("(validation: {})", percent(validation_before)))
+                }
+                None => row("before C&S", &percent(validation_before), "(validation)"),
+            }
             if *uses_validation_labels {
                 row("validation labels", "used", "(by Correct and Smooth, for the predictions of other nodes)");
             }

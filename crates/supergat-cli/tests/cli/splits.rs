@@ -100,3 +100,33 @@ fn trains_on_a_split_by_shares() {
     let done = workspace.run(&["train", "graph", "--features", "structural", "--row-normalise"]);
     assert!(done.code == 2 && done.stderr.contains("expected given features"), "{done:?}");
 }
+
+#[test]
+fn reports_no_test_metric_without_test_nodes() {
+    let workspace = Workspace::new();
+    let split = |node: usize| if node < 40 { "train" } else { "validation" };
+    let node =
+        |node: usize| format!("n{node},{},{},{}\n", ["no", "yes"][node % 2], node % 3 + 2 * (node % 2), split(node));
+    let nodes: String = (0..80).map(node).collect();
+    let edges: String = (2..80).map(|node| format!("n{node},n{}\n", node - 2)).collect();
+    workspace.write("g/nodes.csv", format!("id,label,size,split\n{nodes}"));
+    workspace.write("g/edges.csv", format!("source,target\n{edges}"));
+    for (name, more) in [("one", &["--seeds", "1"][..]), ("two", &["--seeds", "2", "--correct-and-smooth"])] {
+        let train = ["train", "g", "--model", "gcn", "--max-epochs", "5", "--out", name];
+        let done = workspace.good(&[&train[..], more].concat());
+        let words = done.stdout + &done.stderr;
+        assert!(!words.contains("test accuracy") && !words.contains("test before"), "{words}");
+        assert!(words.contains("validation accuracy") && words.contains("there are no test nodes"), "{words}");
+        let summary = workspace.json(&format!("{name}/summary.json"));
+        assert!(summary.get("test").is_none() && summary["validation"]["mean"].is_f64(), "{summary}");
+        assert!(summary.pointer("/correct_and_smooth/test_before").is_none(), "{summary}");
+        assert!(!workspace.read(&format!("{name}/metrics.jsonl")).contains("test_metric"));
+        workspace.good(&["report", name]);
+        let page = workspace.read(&format!("{name}/report.html"));
+        assert!(page.contains("There are no test nodes") && !page.contains("test accuracy"), "{page}");
+        assert!(!workspace.read(&format!("{name}/figures/curves.svg")).contains(">test<"));
+        assert!(!workspace.good(&["evaluate", name]).stdout.contains("test"));
+    }
+    let done = workspace.run(&["compare", "one", "two"]);
+    assert!(done.code == 2 && done.stderr.contains("one: the dataset has no test nodes"), "{done:?}");
+}

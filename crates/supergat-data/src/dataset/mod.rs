@@ -73,6 +73,11 @@ impl Dataset {
         self.examples.first().is_some_and(|example| example.labels.is_multi())
     }
 
+    /// Returns whether there are test nodes. Without any, no test metric is measured.
+    pub fn has_test_nodes(&self) -> bool {
+        self.examples.iter().any(|example| !example.test.is_empty())
+    }
+
     /// Returns a copy with another random split, or `None` if there are several graphs or several classes per
     /// node.
     pub fn redrawn(&self, seed: u64) -> Option<Self> {

@@ -4,8 +4,8 @@ use super::{Report, Run, thinned};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use supergat_core::Epoch;
+use supergat_core::words::count;
 use supergat_figure::{Axis, Plot, panels};
-use supergat_select::count;
 
 /// A line of `metrics.jsonl`: one epoch of one seed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -25,12 +25,13 @@ pub struct EpochLine {
     pub validation_loss: f64,
     /// Metric of the validation nodes, between 0 and 1.
     pub validation_metric: f64,
-    /// Metric of the test nodes, between 0 and 1.
-    pub test_metric: f64,
+    /// Metric of the test nodes, between 0 and 1; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_metric: Option<f64>,
 }
 
 impl EpochLine {
-    /// Creates the line of an epoch.
+    /// Creates the line of an epoch of a dataset with test nodes.
     pub fn new(seed: u64, epoch: &Epoch) -> Self {
         Self {
             seed,
@@ -40,7 +41,7 @@ impl EpochLine {
             edge_loss: epoch.train.edge,
             validation_loss: epoch.validation.loss,
             validation_metric: epoch.validation.metric,
-            test_metric: epoch.test.metric,
+            test_metric: Some(epoch.test.metric),
         }
     }
 }
@@ -50,21 +51,23 @@ const MAX_SEEDS: usize = 20;
 /// Maximum number of points of a curve.
 const MAX_POINTS: usize = 400;
 
-/// A curve: its name, and its value at an epoch.
-type Curve = (&'static str, fn(&EpochLine) -> f64);
+/// A curve: its name, and its value at an epoch, if it has one.
+type Curve = (&'static str, fn(&EpochLine) -> Option<f64>);
 
 pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
     let mut seeds: BTreeMap<u64, Vec<&EpochLine>> = BTreeMap::new();
     run.lines.iter().for_each(|line| seeds.entry(line.seed).or_default().push(line));
     let metric = format!("{} (%)", run.metric);
     let losses: [Curve; 2] =
-        [("training, labels", |line| line.label_loss), ("validation", |line| line.validation_loss)];
-    let metrics: [Curve; 2] =
-        [("validation", |line| 100.0 * line.validation_metric), ("test", |line| 100.0 * line.test_metric)];
+        [("training, labels", |line| Some(line.label_loss)), ("validation", |line| Some(line.validation_loss))];
+    let mut metrics: Vec<Curve> = vec![("validation", |line| Some(100.0 * line.validation_metric))];
+    if run.dataset.has_test_nodes() {
+        metrics.push(("test", |line| Some(100.0 * line.test_metric?)));
+    }
     let mut plots =
         vec![plot(run, &seeds, "Label loss", "loss", &losses), plot(run, &seeds, "Metric", &metric, &metrics)];
     if run.lines.iter().any(|line| line.edge_loss != 0.0) {
-        let edges: [Curve; 1] = [("training, edges", |line| line.edge_loss)];
+        let edges: [Curve; 1] = [("training, edges", |line| Some(line.edge_loss))];
         plots.push(plot(run, &seeds, "Edge loss (unweighted)", "loss", &edges));
     }
     let others = match seeds.len() {
@@ -96,6 +99,6 @@ fn plot(run: &Run<'_>, seeds: &BTreeMap<u64, Vec<&EpochLine>>, title: &str, labe
 }
 
 /// Returns the points of a curve, not all of a long one.
-fn points(lines: &[&EpochLine], value: fn(&EpochLine) -> f64) -> Vec<[f64; 2]> {
-    thinned(lines, MAX_POINTS).map(|line| [line.epoch as f64, value(line)]).collect()
+fn points(lines: &[&EpochLine], value: fn(&EpochLine) -> Option<f64>) -> Vec<[f64; 2]> {
+    thinned(lines, MAX_POINTS).filter_map(|line| Some([line.epoch as f64, value(line)?])).collect()
 }

@@ -57,7 +57,7 @@ pub fn run(
     opening.extend((processes > 1).then(|| format!("{processes} processes train runs of their own")));
     opening.extend(attention.note);
     opening.extend(abandoned_note(&folder).filter(|_| resumed.is_none()));
-    let progress = progress(args, &resolved, dataset, opening);
+    let progress = progress(args, &resolved, &splits, opening);
     let plan = resume::plan(args, &resolved, resources);
     let checkpoints = checkpoints(args, resumed, Some(&folder), &plan, &progress)?;
     let training = train(&splits, &choice, &resolved, resources, &checkpoints, &progress, &interrupt);
@@ -123,14 +123,16 @@ fn check(args: &TrainArgs, choices: &Choices, resolved: &Resolved, dataset: &Dat
 }
 
 /// Starts the progress. A note is printed if a GPU would be faster.
-fn progress(args: &TrainArgs, resolved: &Resolved, dataset: &Dataset, mut opening: Vec<String>) -> Progress {
+fn progress(args: &TrainArgs, resolved: &Resolved, splits: &[Dataset], mut opening: Vec<String>) -> Progress {
+    let dataset = &splits[0];
     let (is_device_open, is_large) =
         (args.sweep.device.device.is_none() && !args.sweep.quiet, edges(dataset) > MANY_EDGES);
     if is_device_open && is_large && has_gpu() {
         opening.push(GPU_NOTE.into());
     }
     let metric = metric_of(dataset, &resolved.settings).name();
-    Progress::new(args.sweep.quiet, resolved, metric, opening, is_device_open && !is_large)
+    let has_test_nodes = splits.iter().all(Dataset::has_test_nodes);
+    Progress::new(args.sweep.quiet, resolved, metric, has_test_nodes, opening, is_device_open && !is_large)
 }
 
 /// Returns the number of directed edges of all graphs.

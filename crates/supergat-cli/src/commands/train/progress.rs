@@ -30,6 +30,8 @@ pub fn has_gpu() -> bool {
 #[derive(Debug)]
 pub struct Progress {
     metric: &'static str,
+    /// Whether there are test nodes.
+    has_test_nodes: bool,
     /// First seed, if every seed is a split.
     first_split: Option<u64>,
     seeds: u64,
@@ -42,7 +44,8 @@ pub struct Progress {
 #[derive(Debug)]
 struct State {
     epochs: u64,
-    tests: Vec<f64>,
+    /// Metric of every finished run: of the test nodes, or of the validation nodes without any.
+    metrics: Vec<f64>,
     started: Instant,
     /// First lines. They are printed with the first epoch: if training cannot start, only the error is printed.
     opening: Vec<String>,
@@ -54,12 +57,14 @@ struct State {
 }
 
 impl Progress {
-    /// Creates the progress of a training. `metric` is the name of its metric, `opening` contains the first lines.
-    /// With `look_for_gpu`, a note is printed if the training will be long and a GPU is present.
+    /// Creates the progress of a training. `metric` is the name of its metric, `opening` contains the first lines. Without
+    /// test nodes, validation metrics are printed alone. With `look_for_gpu`, a note is printed if the training will be
+    /// long and a GPU is present.
     pub fn new(
         quiet: bool,
         resolved: &Resolved,
         metric: &'static str,
+        has_test_nodes: bool,
         opening: Vec<String>,
         look_for_gpu: bool,
     ) -> Self {
@@ -71,7 +76,7 @@ impl Progress {
         };
         let state = State {
             epochs: 0,
-            tests: Vec::new(),
+            metrics: Vec::new(),
             started: Instant::now(),
             opening,
             saved: false,
@@ -80,7 +85,7 @@ impl Progress {
         };
         let first_split = resolved.all_splits.then_some(resolved.seed);
         let status = StatusLine::with_bar(quiet, template, length);
-        Self { metric, first_split, seeds, max_epochs, status, state: Mutex::new(state) }
+        Self { metric, has_test_nodes, first_split, seeds, max_epochs, status, state: Mutex::new(state) }
     }
 
     /// Reports an event of one of the runs.
@@ -151,9 +156,10 @@ impl Progress {
                 bar.set_message(format!("{rate:.0} epochs/s, {}", measures(epoch)));
             }
             Some(bar) => {
-                let mean = match state.tests.len() {
+                let nodes = if self.has_test_nodes { "test" } else { "validation" };
+                let mean = match state.metrics.len() {
                     0 => String::new(),
-                    _ => format!("mean test {} {}, ", self.metric, percent(&Summary::of(state.tests.clone()))),
+                    _ => format!("mean {nodes} {} {}, ", self.metric, percent(&Summary::of(state.metrics.clone()))),
                 };
                 bar.set_message(format!("{mean}{rate:.0} epochs/s"));
             }
@@ -167,16 +173,18 @@ impl Progress {
 
     fn done(&self, state: &mut State, run: &SeedRun) {
         let outcome = &run.outcome;
-        state.tests.push(outcome.test.metric);
+        let (test, validation) = (outcome.test.metric, outcome.validation.metric);
+        state.metrics.push(if self.has_test_nodes { test } else { validation });
+        let metrics = match self.has_test_nodes {
+            true => format!("test {} {:.2} %, validation {:.2} %", self.metric, 100.0 * test, 100.0 * validation),
+            false => format!("validation {} {:.2} %", self.metric, 100.0 * validation),
+        };
         match self.status.bar() {
             Some(bar) if self.seeds > 1 => bar.inc(1),
             Some(_) => {}
             None => self.status.line(&format!(
-                "{}: test {} {:.2} %, validation {:.2} % in epoch {} of {}, {:.1} s",
+                "{}: {metrics} in epoch {} of {}, {:.1} s",
                 self.run(run.seed),
-                self.metric,
-                100.0 * outcome.test.metric,
-                100.0 * outcome.validation.metric,
                 outcome.best_epoch,
                 outcome.epochs,
                 run.seconds

@@ -39,7 +39,7 @@ impl Results<'_> {
         if resolved.all_splits {
             summary.splits = summary.seeds.iter().map(|&seed| (seed - resolved.seed) as usize).collect();
         }
-        let lines = report::lines(&training.runs);
+        let lines = report::lines(training);
         let report = report::make(dataset, &training.classifier, training.predicted(), &lines, &summary)?;
         let config = resolved.to_toml();
         let texts = tables::Texts::of(args.safe_csv);

@@ -7,6 +7,7 @@ use super::start::{AttentionTable, abandoned_note, checkpoints, first_lines, run
 use crate::args::TrainArgs;
 use crate::config::{Choices, Resolved};
 use crate::error::{CliError, Result, exit_code};
+use crate::output::count;
 use crate::process::interrupt::Interrupt;
 use crate::process::processes;
 use crate::process::resources;
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use supergat::{Choice, Dataset, SeedRun, Training};
 use supergat_cluster::peers::Peers;
+use supergat_data::converted::PartitionedFile;
 use supergat_train::{Divided, Ensemble, Fitted, Observation, Runs, measure, metric_of};
 
 /// Trains a model on a dataset that is divided into parts. `resumed` and `saved` are the training to resume, if any.
@@ -46,10 +48,11 @@ pub fn run(
     let attention = AttentionTable::new(edges, &architecture, args.attention);
     let interrupt = Interrupt::listen()?;
     let mut opening = first_lines(&choices, &choice, outline);
-    opening.push(format!("{} processes of {} threads train together", peers.count(), resources.threads));
+    opening.push(format!("{} processes of {} train together", peers.count(), count(resources.threads, "thread")));
     opening.extend(attention.note);
     opening.extend(folder.as_ref().and_then(abandoned_note).filter(|_| resumed.is_none()));
-    let progress = Progress::new(quiet, &resolved, metric_of(outline, settings).name(), opening, false);
+    let metric = metric_of(outline, settings).name();
+    let progress = Progress::new(quiet, &resolved, metric, has_test_nodes(&file)?, opening, false);
     let plan = resume::plan(&args, &resolved, resources);
     let checkpoints = checkpoints(&args, resumed.as_ref(), folder.as_ref(), &plan, &progress)?;
     let kept = Kept::default();
@@ -69,6 +72,12 @@ pub fn run(
     let (dataset, training, attention) = (&dataset, &training, attention.rows > 0);
     let results = Results { args: &args, resolved: &resolved, dataset, training, attention, seconds };
     results.write(folder, &checkpoints, &interrupt)
+}
+
+/// Returns whether a divided file has test nodes.
+fn has_test_nodes(file: &PartitionedFile) -> Result<bool> {
+    let sizes = (0..file.graphs()).map(|k| file.graph(k).split_sizes());
+    Ok(sizes.collect::<supergat_data::Result<Vec<_>>>()?.iter().any(|[.., test]| *test > 0))
 }
 
 /// Results of seeds that have finished. Labels are read after the training, so these are kept until then.
