@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::str::FromStr;
+use supergat_core::words::count;
 use supergat_core::{ModelKind, Norm};
 use supergat_train::baselines::check_available;
 use supergat_train::settings::Settings;
@@ -73,10 +74,22 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// Lists the families that are not compared in a sentence; `None` if there are none.
-pub(super) fn not_compared(left_out: &[LeftOut]) -> Option<String> {
-    let each: Vec<String> = left_out.iter().map(|left| format!("{} ({})", left.family.name, left.reason)).collect();
+/// Lists the families that are not compared in a sentence; `None` if there are none. `words` describes a family.
+pub(super) fn not_compared(left_out: &[LeftOut], words: impl Fn(Family) -> String) -> Option<String> {
+    let each = left_out.iter().map(|left| format!("{} ({})", words(left.family), left.reason));
+    let each: Vec<String> = each.collect();
     (!each.is_empty()).then(|| format!("Not compared: {}.", each.join("; ")))
+}
+
+/// Describes a model with recommended settings; `None` for its default ones.
+pub(super) fn model_in_words(model: ModelKind, settings: Option<&Settings>) -> String {
+    match settings {
+        Some(settings) if settings.correct_and_smooth.is_some() => format!("{model} with Correct and Smooth"),
+        Some(Settings { network, .. }) => {
+            format!("{model} with {} and {} norm", count(network.layers, "layer"), network.norm.name())
+        }
+        None => model.to_string(),
+    }
 }
 
 /// Parses the name of a family that is compared within minutes.
@@ -160,6 +173,22 @@ impl Family {
         let kind = self.model.parse().map_err(|_| reason())?;
         check_available(kind).map_err(|_| reason())?;
         Ok(kind)
+    }
+
+    /// Describes the model of the family by its usual name and settings, such as `sage-root with 8 layers and batch norm`
+    /// for the family `sage-deep`.
+    ///
+    /// ```
+    /// use supergat_select::recommend::Family;
+    /// let words = |name| Family::named(name).unwrap().model_in_words();
+    /// assert_eq!(words("sage-deep"), "sage-root with 8 layers and batch norm");
+    /// assert_eq!([words("mlp-correct-and-smooth"), words("gcn")], ["mlp with Correct and Smooth", "gcn"]);
+    /// ```
+    pub fn model_in_words(self) -> String {
+        match self.kind() {
+            Ok(kind) => model_in_words(kind, self.has_own_settings().then(|| self.usual(None, kind)).as_ref()),
+            Err(_) => self.model.to_owned(),
+        }
     }
 
     /// Returns the family whose search within minutes contains its networks: its own, or that of its model.

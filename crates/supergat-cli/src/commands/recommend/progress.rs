@@ -27,13 +27,16 @@ impl QuickProgress {
     pub fn observe(&self, event: QuickEvent<'_>) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let text = match event {
-            QuickEvent::Timing(family) => format!("measuring the time of {}", family.name),
+            QuickEvent::Timing(family) => format!("measuring the time of {}", family.model_in_words()),
             QuickEvent::Planned(plan) => {
                 let epochs = match plan.first_epochs {
-                    Some(first) => format!("{first} epochs, then more of the best"),
-                    None => format!("{} epochs, up to {}", plan.epochs, output::count(plan.repetitions, "repetition")),
+                    Some(first) => format!("{}, then more of the best", output::count(first, "epoch")),
+                    None => {
+                        let epochs = output::count(plan.epochs, "epoch");
+                        format!("{epochs}, up to {}", output::count(plan.repetitions, "repetition"))
+                    }
                 };
-                let names: Vec<&str> = plan.families.iter().map(|family| family.name).collect();
+                let names: Vec<String> = plan.families.iter().map(|family| family.model_in_words()).collect();
                 return self.status.line(&format!("comparing {}: {epochs}", names.join(", ")));
             }
             QuickEvent::Run(done, all) => {
@@ -87,9 +90,12 @@ impl ThoroughProgress {
 
 /// Describes a plan in one line.
 pub(super) fn summary(plan: &ThoroughPlan) -> String {
-    let rung = |RungPlan { trials, epochs, splits }: &RungPlan| match splits {
-        1 => format!("{trials} x {epochs} epochs"),
-        _ => format!("{trials} x {epochs} epochs on {splits} splits"),
+    let rung = |RungPlan { trials, epochs, splits }: &RungPlan| {
+        let epochs = output::count(*epochs, "epoch");
+        match splits {
+            1 => format!("{trials} x {epochs}"),
+            _ => format!("{trials} x {epochs} on {splits} splits"),
+        }
     };
     let rungs: Vec<String> = plan.rungs.iter().map(rung).collect();
     format!(

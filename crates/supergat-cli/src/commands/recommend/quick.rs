@@ -212,7 +212,7 @@ fn write(folder: &Path, dataset: &Dataset, source: &str, answer: &QuickAnswer) -
     let mut page = Page::new(format!("{name}: {}", answer.model_in_words()), &answer.answer).facts(&facts);
     if let Some(measured) = &answer.measured {
         let each = measured.families.iter().map(|family| {
-            let (name, chance) = (family.family.name, percent(family.chance));
+            let (name, chance) = (family.family.model_in_words(), percent(family.chance));
             format!(
                 "{name}: {} {:.1} %, standard error {:.1}, best with {chance}",
                 measured.metric,

@@ -1,6 +1,6 @@
 //! The answer.
 
-use crate::recommend::families::{Family, LeftOut};
+use crate::recommend::families::{Family, LeftOut, model_in_words};
 use crate::recommend::map::MapAnswer;
 use crate::recommend::quick::posterior::Measured;
 use serde::Serialize;
@@ -39,16 +39,5 @@ impl QuickAnswer {
     /// Returns the recommended model in words, such as `sage-root with 8 layers and batch norm`.
     pub fn model_in_words(&self) -> String {
         model_in_words(self.recommendation, self.settings.as_ref())
-    }
-}
-
-/// Describes a model with recommended settings; `None` for its default ones.
-pub(super) fn model_in_words(model: ModelKind, settings: Option<&Settings>) -> String {
-    match settings {
-        Some(settings) if settings.correct_and_smooth.is_some() => format!("{model} with Correct and Smooth"),
-        Some(Settings { network, .. }) => {
-            format!("{model} with {} layers and {} norm", network.layers, network.norm.name())
-        }
-        None => model.to_string(),
     }
 }

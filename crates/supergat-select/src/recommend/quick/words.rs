@@ -1,15 +1,15 @@
 //! The answer as sentences, which claim no more than was compared.
 
-use crate::count;
 use crate::recommend::FEW_NODES;
-use crate::recommend::families::{LeftOut, not_compared};
+use crate::recommend::families::{Family, LeftOut, model_in_words, not_compared};
 use crate::recommend::map::MapAnswer;
-use crate::recommend::quick::answer::{QuickAnswer, model_in_words};
+use crate::recommend::quick::answer::QuickAnswer;
 use crate::recommend::quick::candidates::SHORT;
 use crate::recommend::quick::plan::KEPT;
 use crate::recommend::quick::posterior::{Gain, Measured, MeasuredFamily, chances};
 use crate::recommend::quick::setup::Setup;
 use supergat_core::ModelKind;
+use supergat_core::words::count;
 
 /// Reason of no measurement if none is wanted.
 pub(super) const NOT_WANTED: &str = "no time was given";
@@ -44,7 +44,7 @@ pub(super) fn of_map(map: MapAnswer, reason: String, left_out: Vec<LeftOut>) -> 
         confidence: None,
         close_call: map.close_call,
         alternatives: map.alternatives.clone(),
-        notes: not_compared(&left_out).into_iter().collect(),
+        notes: not_compared(&left_out, Family::model_in_words).into_iter().collect(),
         left_out,
         measured: None,
         map,
@@ -82,7 +82,7 @@ pub(super) fn of_measurement(setup: Setup<'_>, mut measured: Measured, networks_
     let answer = answer(&measured, best, &name, &others, &compared);
     let mut notes = limits(&setup, &measured);
     notes.extend(better_without_network(&measured, best, networks_only));
-    notes.extend(not_compared(&setup.left_out));
+    notes.extend(not_compared(&setup.left_out, Family::model_in_words));
     notes.extend(setup.notes);
     QuickAnswer {
         answer,
@@ -115,10 +115,12 @@ fn answer(
         _ => {
             let open = match (best.chance < OPEN, others) {
                 (true, [first, ..]) if first.chance > best.chance => {
-                    format!("; {} ({}) is about as likely, but less simple", first.family.name, percent(first.chance))
+                    let (other, chance) = (first.family.model_in_words(), percent(first.chance));
+                    format!("; {other} ({chance}) is about as likely, but less simple")
                 }
                 (true, [first, ..]) => {
-                    format!("; the next, {} ({}), may be as good", first.family.name, percent(first.chance))
+                    let (other, chance) = (first.family.model_in_words(), percent(first.chance));
+                    format!("; the next, {other} ({chance}), may be as good")
                 }
                 _ => String::new(),
             };
@@ -164,8 +166,8 @@ fn limits(setup: &Setup<'_>, measured: &Measured) -> Vec<String> {
         ),
     };
     let networks = match plan.first_epochs {
-        Some(first) => format!("networks for {first} epochs and the best {KEPT} again for {}", plan.epochs),
-        None => format!("networks for {} epochs", plan.epochs),
+        Some(first) => format!("networks for {} and the best {KEPT} again for {}", count(first, "epoch"), plan.epochs),
+        None => format!("networks for {}", count(plan.epochs, "epoch")),
     };
     let fewest = plan.first_epochs.unwrap_or(plan.epochs);
     let networks = if fewest < SHORT { format!("{networks} with a higher learning rate") } else { networks };
@@ -173,11 +175,13 @@ fn limits(setup: &Setup<'_>, measured: &Measured) -> Vec<String> {
         vec![format!("Every family ran with its default settings, {networks}: {nodes}. No test node was used.")];
     let more = if plan.seconds.is_some() { "; give more seconds" } else { "" };
     if fewest < FEW_EPOCHS {
-        notes.push(format!("{fewest} epochs are few: other families may be better after longer training{more}."));
+        notes.push(format!(
+            "Training was short ({}): other families may be better after longer training{more}.",
+            count(fewest, "epoch")
+        ));
     }
     if plan.repetitions < FEW_REPETITIONS {
-        let are = if plan.repetitions == 1 { "is" } else { "are" };
-        notes.push(format!("{} {are} few, so errors are rough{more}.", count(plan.repetitions, "repetition")));
+        notes.push(format!("Errors are rough ({}){more}.", count(plan.repetitions, "repetition")));
     }
     if setup.map.degree > 0.0 {
         notes.push("Tuned networks were not compared; that takes minutes instead of seconds.".into());
@@ -192,7 +196,7 @@ fn better_without_network(measured: &Measured, best: &MeasuredFamily, networks_o
         better.max_by(|a, b| a.expected.total_cmp(&b.expected)).filter(|other| other.expected > best.expected)?;
     Some(format!(
         "{} was better ({:.1} % against {:.1} %), but only networks are chosen automatically.",
-        better.family.name,
+        better.family.model_in_words(),
         100.0 * better.mean,
         100.0 * best.mean
     ))

@@ -1,11 +1,11 @@
 //! The answer in words: the recommended family, and the limits of the comparison.
 
-use crate::count;
 use crate::recommend::FEW_NODES;
 use crate::recommend::families::{Family, not_compared};
 use crate::recommend::thorough::answer::{FamilyComparison, FamilyResult, ThoroughAnswer, Verdict};
 use crate::recommend::thorough::plan::ThoroughPlan;
 use crate::recommend::thorough::size::FAR_BEHIND;
+use supergat_core::words::count;
 use supergat_numerics::statistics::Summary;
 
 /// Number of trials per family below which the notes say that the search was small.
@@ -138,16 +138,17 @@ impl ThoroughAnswer {
 
     /// Returns sentences about what limits the answer.
     fn limits(&self, plan: &ThoroughPlan) -> Vec<String> {
-        let mut notes: Vec<String> = not_compared(&self.left_out).into_iter().collect();
+        let mut notes: Vec<String> =
+            not_compared(&self.left_out, |family| family.name.to_owned()).into_iter().collect();
         if self.families.is_empty() {
             return notes;
         }
         let (trials, epochs) = effort(plan);
-        let searched = count(trials, "trial");
+        let (searched, up_to) = (count(trials, "trial"), count(epochs, "epoch"));
         notes.push(format!(
-            "Every family had a search of {searched} on validation nodes, up to {epochs} epochs, and final runs of {} epochs on {} of \
+            "Every family had a search of {searched} on validation nodes, up to {up_to}, and final runs of {} on {} of \
              {} {}.",
-            plan.rungs.last().map_or(0, |rung| rung.epochs),
+            count(plan.rungs.last().map_or(0, |rung| rung.epochs), "epoch"),
             self.splits,
             plan.splits.len(),
             plan.splits_are
@@ -157,8 +158,8 @@ impl ThoroughAnswer {
         let stopped: Vec<&str> = stopped.map(|family| family.name).collect();
         if !stopped.is_empty() {
             notes.push(format!(
-                "Far behind after {} epochs, by more than {:.0} points on validation nodes, and not trained longer: {}.",
-                plan.rungs[0].epochs,
+                "Far behind after {}, by more than {:.0} points on validation nodes, and not trained longer: {}.",
+                count(plan.rungs[0].epochs, "epoch"),
                 100.0 * FAR_BEHIND,
                 stopped.join(", ")
             ));
@@ -168,7 +169,7 @@ impl ThoroughAnswer {
             small.push(format!("{searched} per family"));
         }
         if epochs < FEW_EPOCHS {
-            small.push(format!("{epochs} epochs"));
+            small.push(up_to);
         }
         if self.splits < FEW_SPLITS {
             small.push(count(self.splits, "split"));
