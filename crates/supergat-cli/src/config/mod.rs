@@ -15,6 +15,7 @@ use supergat::{
     Choice, ClassWeight, Classifier, ClassifierBuilder, DEFAULT_MODEL, Dataset, DecisionOptions, FeatureChoice,
     LoadOptions, Model, NodeOrderChoice, Settings, SplitChoice, TableOptions,
 };
+use supergat_core::ModelKind;
 use supergat_train::Resources;
 use toml::{Table, Value};
 
@@ -69,6 +70,13 @@ impl Choices {
     /// Returns whether the model is named.
     pub fn names_model(&self) -> bool {
         self.given("model").is_some()
+    }
+
+    /// Returns the choices with a named model.
+    #[must_use]
+    pub fn with_model(mut self, model: ModelKind) -> Self {
+        self.options.insert("model", model.to_string().into());
+        self
     }
 
     /// Fails if a model is named that the device cannot train.

@@ -88,3 +88,20 @@ fn searches_deep_networks() {
     workspace.good(&["train", "--config", "deep/best.toml", "--out", "run"]);
     assert_eq!(search("1").stdout, done.stdout);
 }
+
+#[test]
+fn starts_from_the_first_model_of_the_list() {
+    let workspace = Workspace::new();
+    let search = |folder: &str, more: &[&str]| {
+        let args = ["tune", SMALL, "--max-epochs", "3", "--trials", "3", "--seeds", "1", "--out", folder];
+        let done = workspace.good(&[&args[..], &["--search", "model=gcn,mlp"], more].concat());
+        assert!(done.stdout.starts_with("search for "), "{done:?}");
+        table(&workspace.read(&format!("{folder}/history.csv"))).1.into_iter().map(|row| row[1].clone()).collect()
+    };
+    let models: Vec<String> = search("list", &[]);
+    assert!(models[0] == "gcn" && models.iter().all(|model| ["gcn", "mlp"].contains(&model.as_str())), "{models:?}");
+    let models: Vec<String> = search("named", &["--model", "mlp"]);
+    assert_eq!(models[0], "mlp");
+    let done = workspace.run(&["tune", SMALL, "--max-epochs", "3", "--search", "model=gnc,mlp"]);
+    assert!(done.code == 2 && done.stderr.contains("unknown model `gnc`"), "{done:?}");
+}

@@ -21,6 +21,7 @@ use progress::TuneProgress;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use supergat_core::ModelKind;
 use supergat_select::tune::{Budget, FINALISTS, Space, Tuning, tune};
 use supergat_train::{Resources, metric_of};
 use toml::Value;
@@ -34,7 +35,11 @@ const TRIALS: usize = 40;
 pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let mut options = args.options.0;
     options.entry("seeds").or_insert(Value::Integer(SEEDS));
-    let choices = Choices::new(options, args.config.as_deref())?;
+    let ranges = ranges(&args.search)?;
+    let mut choices = Choices::new(options, args.config.as_deref())?;
+    if let Some(model) = first_model(&ranges).filter(|_| !choices.names_model()) {
+        choices = choices.with_model(model);
+    }
     choices.refuse_all_splits()?;
     check_also(&args.also)?;
     let budget = budget(args.trials, args.minutes)?;
@@ -59,7 +64,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     }
     let settings = resolved.settings;
     settings.check(&dataset)?;
-    let space = Space::with(settings.model, &args.also, &ranges(&args.search)?)?;
+    let space = Space::with(settings.model, &args.also, &ranges)?;
     // The largest network of the space must fit as well.
     let largest = Resolved { settings: space.largest(&settings), ..resolved.clone() };
     Fit::of(&dataset, &largest, &place, 0, None, false)?.check()?;
@@ -133,6 +138,13 @@ fn ranges(given: &[String]) -> Result<Vec<(String, String)>> {
         ))),
     };
     given.iter().map(range).collect()
+}
+
+/// Returns the first model of `--search model=A,B`: the search starts from it if no model is named. Wrong names are
+/// reported with the other values.
+fn first_model(ranges: &[(String, String)]) -> Option<ModelKind> {
+    let (_, models) = ranges.iter().find(|(name, _)| name == "model")?;
+    models.split(',').next()?.trim().parse().ok()
 }
 
 /// Checks the names given to `--also`.
