@@ -141,8 +141,16 @@ fn compares_metrics_of_a_class_and_of_the_first_nodes() {
     };
     refused("f1:fraud", "--metric f1:fraud: plain has no class `fraud`; name one such as 0 or 1");
     refused("f1:", "such as f1:CLASS");
-    refused("precision-at-50", "precision-at-100");
-    refused("precision-at-1000", "plain has no such metric of its test nodes");
+    refused(
+        "precision-at-50",
+        "expected precision-at-10, precision-at-100 or precision-at-1000, found `precision-at-50`",
+    );
+    refused("precision-at-1000", " test nodes, and precision-at-1000 needs 1000; compare precision-at-100");
+    train(&workspace, "three", SMALL, &[]);
+    let done = workspace.run(&["compare", "three", "three", "--metric", "precision-at-10"]);
+    let expected = "three does not have it, because precision-at-10 needs two classes, one class per node; compare the \
+                    precision of a class, such as precision:0";
+    assert!(done.code == 2 && done.stderr.contains(expected), "{done:?}");
     train(&workspace, "never", TWO, &["--seeds", "3", "--threshold", "1"]);
     let done = workspace.run(&["compare", "never", "plain", "--metric", "precision:1"]);
     let expected =

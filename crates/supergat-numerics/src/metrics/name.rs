@@ -111,11 +111,20 @@ impl FromStr for Metric {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|metric| metric.name() == text)
-            .ok_or_else(|| format!("expected one of {}, found `{text}`", Self::names()))
+        Self::ALL.into_iter().find(|metric| metric.name() == text).ok_or_else(|| match of_first_nodes(text) {
+            true => format!("{FIRST_NODES}, found `{text}`"),
+            false => format!("expected one of {}, found `{text}`", Self::names()),
+        })
     }
+}
+
+/// Says which numbers of first nodes there are.
+const FIRST_NODES: &str = "the precision among the first nodes is measured for 10, 100 and 1000 nodes: expected \
+                           precision-at-10, precision-at-100 or precision-at-1000";
+
+/// Returns whether a text looks like the name of a precision among the first nodes.
+fn of_first_nodes(text: &str) -> bool {
+    ["precision-at", "precision_at", "precision@", "p@"].iter().any(|start| text.starts_with(start))
 }
 
 impl From<Metric> for String {
@@ -252,7 +261,10 @@ impl FromStr for NamedMetric {
             None => text.parse().ok().map(Self::All),
         };
         let expected = "or precision, recall or f1 of a class, such as f1:CLASS";
-        found.ok_or_else(|| format!("expected one of {}, {expected}; found `{text}`", Metric::names()))
+        found.ok_or_else(|| match of_first_nodes(text) {
+            true => format!("{FIRST_NODES}, found `{text}`"),
+            false => format!("expected one of {}, {expected}; found `{text}`", Metric::names()),
+        })
     }
 }
 
@@ -267,6 +279,11 @@ mod tests {
             assert_eq!(metric.name().parse(), Ok(NamedMetric::All(metric)));
         }
         assert!("auc".parse::<Metric>().unwrap_err().contains("auroc"));
+        for wrong in ["precision-at-50", "precision@10", "precision-at-k"] {
+            let errors = [wrong.parse::<Metric>().unwrap_err(), wrong.parse::<NamedMetric>().unwrap_err()];
+            let expected = format!("expected precision-at-10, precision-at-100 or precision-at-1000, found `{wrong}`");
+            assert!(errors.iter().all(|error| error.ends_with(&expected)), "{errors:?}");
+        }
         assert_eq!(Metric::PrecisionAt100.key(), "precision_at_100");
     }
 
