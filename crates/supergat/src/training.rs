@@ -32,6 +32,8 @@ pub struct Training {
     pub predictions: Predictions,
     /// Predictions with the mean probabilities of all seeds, and their metrics, if they were wanted.
     pub ensemble: Option<(Predictions, SeedMetrics)>,
+    /// Whether classes have weights in the loss.
+    pub has_class_weights: bool,
     /// Recommendation that named the model, if it was chosen automatically.
     pub recommendation: Option<supergat_select::recommend::quick::QuickAnswer>,
     /// Whether the observer stopped the training. Seeds may then be missing, and the last ones have fewer epochs.
@@ -49,7 +51,19 @@ impl Training {
         let classifier = Classifier::trained(best, settings, dataset);
         let (runs, best, interrupted) = (runs.runs, runs.best, runs.interrupted);
         let metric = metric_of(dataset, &settings);
-        Ok(Self { classifier, runs, metric, metrics, best, predictions, ensemble: None, recommendation, interrupted })
+        let has_class_weights = dataset.examples.iter().any(|example| example.class_weights.is_some());
+        Ok(Self {
+            classifier,
+            runs,
+            metric,
+            metrics,
+            best,
+            predictions,
+            ensemble: None,
+            has_class_weights,
+            recommendation,
+            interrupted,
+        })
     }
 
     /// Adds predictions with the mean probabilities of all seeds, whose probabilities are in the ensemble. The classifier
@@ -83,7 +97,8 @@ impl Training {
         self.ensemble.as_ref().map_or(&self.predictions, |(mean, _)| mean)
     }
 
-    /// Summarises the test metric of all seeds.
+    /// Summarises the test metric of all seeds. Without test nodes, its values are 0, and [`Training::test_metric`]
+    /// returns `None`.
     pub fn test(&self) -> Summary {
         Summary::of(self.runs.iter().map(|run| run.outcome.test.metric).collect())
     }
@@ -133,8 +148,10 @@ impl Training {
         class_summaries(self.classifier.class_names(), self.metrics.iter().map(|seed| seed.validation.as_ref()))
     }
 
-    /// Returns sentences about useless models, such as those that predict one class for all nodes. The last one names what to try.
+    /// Returns sentences about useless models, such as those that predict one class for all nodes. The last one recommends
+    /// what to try, except for options that are already set.
     pub fn warnings(&self) -> Vec<String> {
-        supergat_train::measure::warnings(&self.metrics, self.classifier.class_names(), self.metric)
+        let names = self.classifier.class_names();
+        supergat_train::measure::warnings(&self.metrics, names, self.metric, self.has_class_weights)
     }
 }

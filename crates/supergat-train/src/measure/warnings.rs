@@ -5,16 +5,18 @@ use super::seed_metrics::SeedMetrics;
 use supergat_numerics::metrics::{Metric, Metrics};
 
 /// Returns sentences about useless models: those that predict one class, or are not better than the most frequent
-/// class on the validation nodes, by the metric of the runs. The last of them names what to try. A further sentence is
-/// about thresholds that rest on few validation nodes.
-pub fn warnings(seeds: &[SeedMetrics], class_names: &[String], metric: Metric) -> Vec<String> {
+/// class on the validation nodes, by the metric of the runs. The last of them recommends what to try; class weights and
+/// selection by balanced accuracy are omitted if the runs have them. A further sentence is about thresholds that rest on
+/// few validation nodes.
+pub fn warnings(seeds: &[SeedMetrics], class_names: &[String], metric: Metric, has_class_weights: bool) -> Vec<String> {
     let mut found = Vec::new();
     let constant: Vec<&str> =
         seeds.iter().filter_map(|seed| class_names.get(seed.only_class?).map(String::as_str)).collect();
     if let Some(name) = constant.first() {
         let name = if constant.iter().all(|other| other == name) { format!("`{name}`") } else { "one class".into() };
         let of = of_seeds(constant.len(), seeds.len());
-        found.push(format!("the model{of} predicts {name} for every test node"));
+        let nodes = if seeds.iter().any(|seed| seed.test.is_some()) { "test" } else { "validation" };
+        found.push(format!("the model{of} predicts {name} for every {nodes} node"));
     }
     let is_beaten = |seed: &&SeedMetrics| {
         let value = |metrics: &Option<Metrics>| metrics.as_ref().and_then(|metrics| metrics.get(metric));
@@ -28,8 +30,7 @@ pub fn warnings(seeds: &[SeedMetrics], class_names: &[String], metric: Metric) -
             100.0 * baseline
         ));
     }
-    let advice =
-        "try class weights, another metric for selection (parameter `select=balanced-accuracy`), or further features";
+    let advice = advice(metric, has_class_weights);
     found.last_mut().into_iter().for_each(|last| *last += &format!("; {advice}"));
     let few = |seed: &SeedMetrics| {
         let basis = seed.threshold_basis.filter(|basis| basis.nodes < ENOUGH_NODES)?;
@@ -40,6 +41,18 @@ pub fn warnings(seeds: &[SeedMetrics], class_names: &[String], metric: Metric) -
         found.push(least.warning(class, &of_seeds(few.len(), seeds.len())));
     }
     found
+}
+
+/// Returns what to try against a useless model.
+fn advice(metric: Metric, has_class_weights: bool) -> &'static str {
+    match (has_class_weights, metric == Metric::BalancedAccuracy) {
+        (false, false) => {
+            "try class weights, another metric for selection (parameter `select=balanced-accuracy`), or further features"
+        }
+        (true, false) => "try another metric for selection (parameter `select=balanced-accuracy`), or further features",
+        (false, true) => "try class weights or further features",
+        (true, true) => "try further features",
+    }
 }
 
 /// Returns how many of several seeds a sentence is about.
@@ -62,15 +75,34 @@ mod tests {
         let options = |rule: &str| DecisionOptions { threshold: Some(rule.parse().unwrap()), ..Default::default() };
         let useless = measure(&dataset, &architecture, &logits, &options("0")).unwrap();
         let names = ["no".to_owned(), "yes".to_owned()];
-        let warned = |seeds: &[SeedMetrics]| warnings(seeds, &names, Metric::Accuracy);
+        let warned = |seeds: &[SeedMetrics]| warnings(seeds, &names, Metric::Accuracy, false);
         let found = warned(std::slice::from_ref(&useless));
         assert!(found[0].starts_with("the model predicts `yes` for every test node"), "{found:?}");
         assert!(found[1].contains("is not above 50.00 %"), "{found:?}");
+        let untested = warned(&[SeedMetrics { test: None, ..useless.clone() }]);
+        assert!(untested[0].starts_with("the model predicts `yes` for every validation node"), "{untested:?}");
         let mut good = SeedMetrics { only_class: None, baseline: None, ..useless.clone() };
         assert_eq!(warned(&[good.clone()]), Vec::<String>::new());
         good.only_class = Some(0);
         let found = warned(&[good, useless]);
         assert!(found[0].starts_with("the model of 2 of 2 seeds predicts one class"), "{found:?}");
+    }
+
+    #[test]
+    fn recommends_nothing_that_is_set() {
+        let dataset = dataset();
+        let (architecture, logits) = untrained(&dataset);
+        let options = DecisionOptions { threshold: Some("0".parse().unwrap()), ..Default::default() };
+        let useless = [measure(&dataset, &architecture, &logits, &options).unwrap()];
+        let names = ["no".to_owned(), "yes".to_owned()];
+        for has_class_weights in [false, true] {
+            for metric in [Metric::Accuracy, Metric::BalancedAccuracy] {
+                let found = warnings(&useless, &names, metric, has_class_weights).join(" ");
+                assert!(found.ends_with("further features"), "{found}");
+                assert_eq!(found.contains("try class weights"), !has_class_weights, "{found}");
+                assert_eq!(found.contains("another metric"), metric == Metric::Accuracy, "{found}");
+            }
+        }
     }
 
     #[test]
@@ -81,7 +113,7 @@ mod tests {
             let options = DecisionOptions { threshold: Some(rule.parse().unwrap()), ..Default::default() };
             let measured = measure(dataset, &architecture, &logits, &options).unwrap();
             let good = SeedMetrics { only_class: None, baseline: None, ..measured };
-            warnings(&vec![good; seeds], &["no".to_owned(), "yes".to_owned()], Metric::Accuracy)
+            warnings(&vec![good; seeds], &["no".to_owned(), "yes".to_owned()], Metric::Accuracy, false)
         };
         assert_eq!(warned(&dataset, "recall=0.8", 1), Vec::<String>::new(), "50 nodes are enough");
         let Labels::Single { of, .. } = &dataset.examples[0].labels else { panic!() };
