@@ -56,7 +56,7 @@ def test_weights_raise_the_number_of_rare_nodes(fraud: Graph) -> None:
 @pytest.mark.parametrize(
     ("weight", "error", "message"),
     [
-        ({"theft": 2.0}, ValueError, "weights of classes: expected one of the classes fraud, genuine, found `theft`"),
+        ({"theft": 2.0}, ValueError, "`class_weight`: expected one of the classes fraud, genuine, found `theft`"),
         ("heavy", ValueError, "class_weight: expected None, 'balanced' or a dictionary of classes and weights, found 'heavy'"),
         ([1.0, 2.0], ValueError, "class_weight: expected None, 'balanced' or a dictionary"),
         ({"fraud": "much"}, TypeError, "class_weight: expected a number for every class"),

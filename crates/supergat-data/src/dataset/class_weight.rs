@@ -2,6 +2,7 @@
 
 use super::Dataset;
 use crate::error::{Error, Result};
+use crate::words::quoted;
 use std::fmt;
 use std::str::FromStr;
 use supergat_core::{Example, Labels};
@@ -111,7 +112,7 @@ impl Dataset {
 fn unknown_class(class_names: &[String], name: &str) -> Error {
     let names: Vec<&str> = class_names.iter().map(String::as_str).take(20).collect();
     let expected = format!("one of the classes {}", names.join(", "));
-    Error::array("weights of classes", expected, format!("`{name}`"))
+    Error::array("parameter `class_weight`", expected, quoted(name))
 }
 
 /// Returns the number of training nodes of each class.
@@ -166,7 +167,7 @@ mod tests {
     fn unknown_classes_and_several_labels_are_refused() {
         let mut dataset = crate::load("random-partition:classes=2,nodes=180,degree=4").unwrap();
         let error = dataset.weigh_classes(&"fraud=3".parse().unwrap()).unwrap_err().to_string();
-        assert_eq!(error, "weights of classes: expected one of the classes 0, 1, found `fraud`");
+        assert_eq!(error, "parameter `class_weight`: expected one of the classes 0, 1, found `fraud`");
         let nodes = dataset.nodes();
         dataset.examples[0].labels = Labels::Multi { classes: 2, of: vec![1; 2 * nodes] };
         assert!(dataset.weigh_classes(&ClassWeight::Balanced).is_err());

@@ -111,7 +111,7 @@ fn weights_of_classes_change_the_runs() {
     assert_eq!(Vec::from_iter(tasks), ["class-weight:0=50", "node"]);
     let mut results = ResultsFile::open(&folder.path().join("b")).unwrap();
     let error = tune(&weighed("fraud=2"), &mut results, |_| ControlFlow::Continue(())).unwrap_err().to_string();
-    assert_eq!(error, "weights of classes: expected one of the classes 0, 1, 2, found `fraud`");
+    assert_eq!(error, "parameter `class_weight`: expected one of the classes 0, 1, 2, found `fraud`");
     assert_eq!(results.records().count(), 0);
 }
 
