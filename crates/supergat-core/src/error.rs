@@ -107,13 +107,16 @@ pub enum Error {
         has_edge_loss: bool,
     },
     /// A split without labelled nodes that training needs.
-    #[error("the {split} split holds no labelled node")]
+    #[error(
+        "the {split} split has no labelled node: give some of its nodes a class, or choose another split with parameter \
+         `split`"
+    )]
     EmptySplit {
         /// Name of the split.
         split: &'static str,
     },
     /// Threads that the operating system could not start.
-    #[error("cannot start {threads} threads: {reason}")]
+    #[error("cannot start {}: {reason}", crate::words::count(*threads, "thread"))]
     Threads {
         /// Requested number of threads.
         threads: usize,

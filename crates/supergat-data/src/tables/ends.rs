@@ -142,6 +142,10 @@ fn find(column: &FrameColumn, nodes: &Nodes, row: usize) -> Option<(u32, bool)> 
 
 /// Builds the error for a link to an unknown node.
 fn unknown(sheet: &Sheet, line: u64, at: usize, id: &str) -> Error {
-    let advice = "add the node, remove the link, or leave such links out with parameter `skip_unknown=true`";
-    sheet.at(line, at).error("the id of a node", quoted(id), advice)
+    let (found, advice) = match id.is_empty() {
+        true => ("nothing".to_owned(), "fill in the id, remove the link"),
+        false => (quoted(id), "add the node, remove the link"),
+    };
+    let advice = format!("{advice}, or leave such links out with parameter `skip_unknown=true`");
+    sheet.at(line, at).error("the id of a node", found, advice)
 }

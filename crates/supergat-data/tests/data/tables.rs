@@ -174,7 +174,7 @@ fn notes_count_unusual_rows() {
         "column `a` is empty: not used",
         "1 missing value in `b` (1), replaced by the mean, and marked by one more feature per column",
         "column `name` holds 60 different texts, not categories: not used",
-        "30 labels are -1: read as not known",
+        "30 labels `-1`, read as not known",
     ] {
         assert!(notes.contains(said), "{said} is not in {notes}");
     }
@@ -263,6 +263,14 @@ fn errors_of_nodes_name_the_position() {
             "nodes.csv, line 3, column `a`: expected a finite number, found `inf`; ",
         ),
         ("", "nodes.csv: expected rows, found an empty file; "),
+        (
+            "PK\u{3}\u{4}xl/worksheets",
+            "nodes.csv: expected a table as text, found a packed file, such as a workbook of a spreadsheet program; save the sheet as CSV",
+        ),
+        (
+            "id,label,a\nann,x,1\n\"bob,x,2\ncat,y,1\n",
+            "nodes.csv, line 3: expected 3 fields, as in the first row, found 1, with a quoted field that continues in the next lines; close its quotation mark, or remove it",
+        ),
         ("id,label,a\n", "nodes.csv: expected nodes, found only a header; "),
         (
             "id,label,a,a\nann,x,1,1\n",
@@ -287,6 +295,10 @@ fn errors_of_links_name_the_position() {
             "edges.csv, line 3, column `to`: expected the id of a node, found `zed`; add the node, remove the link, or leave such links out with parameter `skip_unknown=true`",
         ),
         ("ann,zed\nann,bob\n", "edges.csv, line 1, column `2`: expected the id of a node, found `zed`; "),
+        (
+            "from,to\nann,bob\nann,\n",
+            "edges.csv, line 3, column `to`: expected the id of a node, found nothing; fill in the id, remove the link, or leave such links out with parameter `skip_unknown=true`",
+        ),
         ("from,to\nann,bob\nann\n", "edges.csv, line 3: expected 2 fields, as in the first row, found 1; "),
         (
             "from\nann\n",

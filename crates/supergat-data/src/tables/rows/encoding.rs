@@ -5,11 +5,18 @@ use crate::error::Result;
 use encoding_rs::{UTF_16BE, UTF_16LE, WINDOWS_1252};
 use std::path::Path;
 
+/// First bytes of a ZIP archive, such as an .xlsx or .ods file.
+const ARCHIVE: &[u8] = b"PK\x03\x04";
+
 /// Decodes a file and removes its byte order mark. Returns the text, and whether the encoding was guessed.
 ///
 /// Any file that is not UTF-8 or UTF-16 is read as Windows-1252; this is the guess. A file that contains both valid
 /// letters of UTF-8 and invalid bytes is damaged, so it is refused.
 pub(in crate::tables) fn decode(path: &Path, bytes: Vec<u8>) -> Result<(String, bool)> {
+    if bytes.starts_with(ARCHIVE) {
+        let found = "a packed file, such as a workbook of a spreadsheet program";
+        return Err(Location::file(path).error("a table as text", found, "save the sheet as CSV in UTF-8"));
+    }
     let utf_16 = match bytes {
         _ if bytes.starts_with(b"\xff\xfe") => Some(UTF_16LE),
         _ if bytes.starts_with(b"\xfe\xff") => Some(UTF_16BE),
@@ -70,6 +77,9 @@ mod tests {
         let error = refused("é\n1,Jos\u{e9}".as_bytes()[..9].as_ref());
         assert!(error.contains("nodes.csv, line 2: expected text in UTF-8, found byte 0xc3 at position 6"), "{error}");
         assert!(refused(b"a\0\xe9").contains("expected text in UTF-8"));
+        let expected = "nodes.csv: expected a table as text, found a packed file, such as a workbook of a spreadsheet \
+                        program; save the sheet as CSV in UTF-8";
+        assert_eq!(refused(b"PK\x03\x04xl"), expected);
         assert!(refused(b"\xff\xfea\0b").contains("found a half of a character"));
     }
 }

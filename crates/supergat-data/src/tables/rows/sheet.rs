@@ -220,7 +220,15 @@ impl Sheet {
             if row.len() != self.header.len() {
                 let location = self.at(line, usize::MAX);
                 let expected = format!("{} fields, as in the first row", self.header.len());
-                return Err(location.error(expected, row.len().to_string(), text.advice_on_fields()));
+                let several_lines = row.iter().any(|field| field.contains('\n'));
+                let (found, advice) = match several_lines {
+                    true => (
+                        format!("{}, with a quoted field that continues in the next lines", row.len()),
+                        "close its quotation mark, or remove it".to_owned(),
+                    ),
+                    false => (row.len().to_string(), text.advice_on_fields()),
+                };
+                return Err(location.error(expected, found, advice));
             }
             visit(line, Row::Record(row)).map(|()| true)
         })
