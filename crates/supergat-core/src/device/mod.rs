@@ -4,9 +4,9 @@
 //! that implements a trait for each group of primitives: where numbers are stored, how work is divided and which copies
 //! it needs are its own affair.
 //!
-//! All devices use the same layouts: rows of heads ([`HeadLayout`](crate::HeadLayout)), states of attention
-//! ([`STATE`]), dropout masks and samples. So weights and masks can be compared number by
-//! number, and the random numbers of all devices are the same bits.
+//! All devices use the same layouts: rows of heads ([`HeadLayout`](crate::HeadLayout)), dropout masks and samples. So
+//! weights and masks can be compared number by number, and the random numbers of all devices are the same bits. Only
+//! the order of the values in the state of attention ([`STATE`]) differs.
 
 mod arguments;
 pub mod lists;
@@ -36,9 +36,9 @@ pub mod prelude {
     };
 }
 
-/// Number of per-head values in the state of a node as target. In this order: `a_target . z_i`, the largest
-/// score, the inverse of the sum of exponentials, and `g_i . out_i` (the term of the softmax's gradient that
-/// all edges of the node share).
+/// Number of per-head values in the state of a node: `a_target . z_i`, the largest score, the inverse of the sum of
+/// exponentials, and `g_i . out_i` (the term of the softmax's gradient that all edges of the node share). Their order
+/// differs between devices; this one is that of CPUs.
 pub const STATE: usize = 4;
 
 /// A device that runs layers: one with all groups of primitives.

@@ -11,6 +11,7 @@ use crate::architecture::Architecture;
 use crate::dropout::Dropout;
 use crate::error::Result;
 use crate::example::ExampleShape;
+use crate::form::Form;
 use crate::heads::HeadLayout;
 use crate::memory::Arena;
 use crate::model_kind::Convolution;
@@ -121,6 +122,11 @@ pub trait Products: Problems {
 
 /// Attention, its gradient, and attention as a result.
 pub trait AttentionPasses: Problems {
+    /// Returns how many values per node the device keeps from the forward pass for the backward pass. In a training,
+    /// memory for them is allocated at the end of the state.
+    fn kept_by_attention(&self, _form: Form, _layout: HeadLayout) -> usize {
+        0
+    }
     /// Writes `a_target . z_i` to the state and `a_source . z_i` to `source_score`; `vectors` are both
     /// vectors, one row after the other.
     fn attention_scores(

@@ -101,11 +101,12 @@ impl<D: Device> AttentionMixing<D> {
         let drops = size.training && !constrained && !self.dropout.is_none();
         let per_edge = size.edges * self.layout.groups;
         let per_head = size.nodes * self.layout.head_stride();
+        let kept = if size.training { size.nodes * device.kept_by_attention(self.form, self.layout) } else { 0 };
         Ok(AttentionCache {
             keep: device.bits(if drops { per_edge } else { 0 }, arena)?,
             chosen: device.bits(if constrained { per_edge } else { 0 }, arena)?,
             source_score: device.numbers(if self.form.has_vector() { per_head } else { 0 }, arena)?,
-            state: device.numbers(STATE * per_head, arena)?,
+            state: device.numbers(STATE * per_head + kept, arena)?,
             feature_sums: device.numbers(per_head * self.message_features(), arena)?,
             feature_gradient: device
                 .numbers(if size.training { per_head * self.message_features() } else { 0 }, arena)?,

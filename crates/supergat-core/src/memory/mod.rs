@@ -52,22 +52,33 @@ impl Arena {
     }
 }
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
 /// Prefetches a row that will be read soon.
 #[inline(always)]
 pub fn prefetch<T>(row: &[T]) {
+    prefetch_part(row, 0, row.len());
+}
+
+/// Prefetches `len` values from index `start` on. The range may extend beyond the slice.
+#[inline(always)]
+pub fn prefetch_part<T>(values: &[T], start: usize, len: usize) {
+    let start = values.as_ptr().wrapping_add(start).cast::<i8>();
+    for line in 0..(len * size_of::<T>()).div_ceil(LINE) {
+        prefetch_line(start.wrapping_add(line * LINE));
+    }
+}
+
+#[inline(always)]
+fn prefetch_line(address: *const i8) {
     #[cfg(target_arch = "x86_64")]
-    {
-        const LINE: usize = 64;
-        let start = row.as_ptr().cast::<i8>();
-        for line in 0..size_of_val(row).div_ceil(LINE) {
-            // SAFETY: prefetching has no visible effect and is allowed at any address; SSE is part of x86-64.
-            unsafe {
-                std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(start.wrapping_add(line * LINE))
-            };
-        }
+    // SAFETY: prefetching has no visible effect and is allowed at any address; SSE is part of x86-64.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address);
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = row;
+    let _ = address;
 }
 
 #[cfg(test)]
