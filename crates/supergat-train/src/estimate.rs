@@ -221,10 +221,10 @@ fn placed(example: &Example<f32>, architecture: &Architecture) -> u64 {
         Features::Dense { .. } => 4 * stored,
         Features::Sparse(_) => 20 * stored + 4 * nodes,
     };
-    // Dense inputs are copied for dropout.
+    // Dense inputs are copied for dropout: features and hidden rows.
     let hidden = HeadLayout::new(architecture.network.heads, architecture.network.hidden).stride();
     let columns = if let Features::Dense { columns, .. } = **features { columns } else { 0 };
-    let dropped = if architecture.network.dropout > 0.0 { 4 * nodes * columns.max(hidden) as u64 } else { 0 };
+    let dropped = if architecture.network.dropout > 0.0 { 4 * nodes * (columns + hidden) as u64 } else { 0 };
     // Attention reads all weights and features of edges, convolutions the weights by target and by source.
     let all = example.edges.as_ref().map_or(0, |edges| edges.bytes());
     let attributes = match architecture.model {
@@ -290,8 +290,8 @@ mod tests {
         let (gpu, nodes, edges) = (one.gpu.unwrap(), 2000, dataset.examples[0].graph.edges() as u64);
         assert_eq!((one.workspace, cpu.gpu), (0, None));
         assert_eq!((gpu.parameters, gpu.workspace), (cpu.parameters, cpu.workspace));
-        // Graph, features, and a copy of the hidden rows (8 heads of 8) for dropout.
-        let largest = 4 * (nodes + 2 * edges) + 4 * 16 * nodes + 4 * 64 * nodes;
+        // Graph, features, and copies of the features and of the hidden rows (8 heads of 8) for dropout.
+        let largest = 4 * (nodes + 2 * edges) + 2 * 4 * 16 * nodes + 4 * 64 * nodes;
         assert!(gpu.dataset >= largest && gpu.dataset < largest + 20 * nodes, "{gpu:?}");
         let five = estimate(&dataset, &settings, 5, resources, 0, (1000, 2000)).unwrap().gpu.unwrap();
         assert_eq!((five.runs_at_once, five.peak), (5, 5 * gpu.peak));
