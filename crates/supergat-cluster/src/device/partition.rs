@@ -1,6 +1,7 @@
 //! Division of the nodes of a graph into parts, and of the parts among groups and processes.
 
 use std::ops::Range;
+use supergat_core::words::count;
 use supergat_core::{Error, Result};
 
 /// Division of a graph. Parts are consecutive ranges of nodes, and belong to the graph: sums are taken in the order of
@@ -46,8 +47,10 @@ impl Partition {
         }
         if processes > parts || processes == 0 {
             let reason = format!(
-                "{processes} processes cannot divide the {parts} parts of the graph: start at most {parts} \
-                 processes, or divide the graph into more parts"
+                "{} cannot divide the {} of the graph: start at most {}, or divide the graph into more parts",
+                count(processes, "process"),
+                count(parts, "part"),
+                count(parts, "process")
             );
             return Err(Error::Peers { reason });
         }

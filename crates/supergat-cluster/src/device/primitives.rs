@@ -193,7 +193,8 @@ impl<T: Primitives + Pod> Optimiser for Cluster<T> {
 
 /// Returns the error of a device without GATv2 attention.
 fn no_attention_v2() -> Error {
-    let message = "the models gatv2 and supergat-v2 need the CPU or a GPU of one process: start one process, or use another \
-                   model";
+    let message = "the models gatv2 and supergat-v2 do not train on a graph that is divided into parts: train them in one \
+                   process on the undivided graph, or train gat-go instead of gatv2, or supergat-mx instead of \
+                   supergat-v2";
     Error::Device { message: message.into() }
 }

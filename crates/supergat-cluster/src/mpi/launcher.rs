@@ -2,6 +2,7 @@
 
 use super::failed;
 use supergat_core::Error;
+use supergat_core::words::count;
 
 /// Setting that switches off the search for a launcher.
 const SWITCH: &str = "SUPERGAT_MPI";
@@ -56,8 +57,9 @@ impl Launch {
     pub(crate) fn without_mpi(&self) -> Error {
         let Self { launcher, processes } = self;
         failed(format!(
-            "{launcher} started {processes} processes, but this build has no MPI: build supergat with \
-             `--features mpi`, or set {SWITCH}=off to run every process on its own"
+            "{launcher} started {}, but this build has no MPI: build supergat with `--features mpi`, or set {SWITCH}=off to \
+             run every process on its own",
+            count(*processes, "process")
         ))
     }
 
@@ -69,8 +71,9 @@ impl Launch {
             return Ok(());
         }
         Err(failed(format!(
-            "{launcher} started {processes} processes, but MPI connects {connected} of them: use the launcher of the \
-             MPI library that supergat was built with, under Slurm `srun --mpi=pmix`"
+            "{launcher} started {}, but MPI connects {connected} of them: use the launcher of the MPI library that \
+             supergat was built with, under Slurm `srun --mpi=pmix`",
+            count(*processes, "process")
         )))
     }
 }
