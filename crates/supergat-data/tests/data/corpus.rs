@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Files that must be accepted, so that fuzzing gets past the first checks. In other folders one file is enough.
 const ACCEPTED: [(&str, &str); 3] = [
-    ("model", "corrected deep ensemble gcn-gam glcn label-input label-propagation lds neuralsparse supergat-mx"),
+    ("model", "corrected deep ensemble gcn-gam glcn label-input label-propagation lds neuralsparse supergat-mx trees"),
     ("train_state", "plain"),
     ("plan", "run"),
 ];
