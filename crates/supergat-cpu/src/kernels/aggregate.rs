@@ -2,7 +2,7 @@
 //! a row of node i.
 
 use super::parts::{Parts, Rows};
-use super::simd::{Isa, Kernel, Lanes, V, add_scaled, dispatch, vectors, vectors_mut};
+use super::simd::{Arithmetic, Isa, Kernel, Lanes, V, add_scaled, dispatch, vectors, vectors_mut};
 use crate::kernels::simd::SimdReal;
 use std::ops::Range;
 use supergat_core::graph::Neighbours;

@@ -6,7 +6,7 @@
 
 use super::dropout::Mask;
 use super::parts::{Parts, Rows};
-use super::simd::{Isa, Kernel, Lanes, P, Pair, V, dispatch, vectors, vectors_mut};
+use super::simd::{Arithmetic, Isa, Kernel, Lanes, P, Pair, V, dispatch, vectors, vectors_mut};
 use crate::kernels::simd::SimdReal;
 use std::ops::Range;
 use supergat_core::heads::LANES;

@@ -1,7 +1,7 @@
 //! Forms of attention: the unnormalised attention `e` and the edge logit as functions of two raw scores, and their
 //! gradients. See [`Form`](supergat_core::Form) for the formulas.
 
-use super::simd::Lanes;
+use super::simd::Arithmetic;
 use supergat_core::Real as _;
 
 /// Formulas of a form, over vectors of heads. `go` is the additive score, `dp` the dot product, `scale` is 1
@@ -17,13 +17,13 @@ pub trait FormKernel: Copy + Send + Sync {
     /// Whether an edge and its reverse have the same logit, because it depends on `dp` only.
     const SYMMETRIC_LOGIT: bool;
     /// Returns the unnormalised attention.
-    fn score<X: Lanes>(go: X, dp: X, scale: X) -> X;
+    fn score<X: Arithmetic>(go: X, dp: X, scale: X) -> X;
     /// Returns the edge logit.
-    fn logit<X: Lanes>(go: X, dp: X, scale: X) -> X;
+    fn logit<X: Arithmetic>(go: X, dp: X, scale: X) -> X;
     /// Returns the gradients of `go` and `dp` from that of the score.
-    fn score_backward<X: Lanes>(d: X, go: X, dp: X, scale: X) -> (X, X);
+    fn score_backward<X: Arithmetic>(d: X, go: X, dp: X, scale: X) -> (X, X);
     /// Returns the gradients of `go` and `dp` from that of the logit, which is linear in them.
-    fn logit_backward<X: Lanes>(d: X, scale: X) -> (X, X);
+    fn logit_backward<X: Arithmetic>(d: X, scale: X) -> (X, X);
 }
 
 /// Formulas of [`Form::Go`](supergat_core::Form::Go).
@@ -47,19 +47,19 @@ impl FormKernel for Go {
     const DP: bool = false;
     const SYMMETRIC_LOGIT: bool = false;
     #[inline(always)]
-    fn score<X: Lanes>(go: X, _: X, _: X) -> X {
+    fn score<X: Arithmetic>(go: X, _: X, _: X) -> X {
         go
     }
     #[inline(always)]
-    fn logit<X: Lanes>(go: X, _: X, _: X) -> X {
+    fn logit<X: Arithmetic>(go: X, _: X, _: X) -> X {
         go
     }
     #[inline(always)]
-    fn score_backward<X: Lanes>(d: X, _: X, _: X, _: X) -> (X, X) {
+    fn score_backward<X: Arithmetic>(d: X, _: X, _: X, _: X) -> (X, X) {
         (d, X::zero())
     }
     #[inline(always)]
-    fn logit_backward<X: Lanes>(d: X, _: X) -> (X, X) {
+    fn logit_backward<X: Arithmetic>(d: X, _: X) -> (X, X) {
         (d, X::zero())
     }
 }
@@ -69,19 +69,19 @@ impl FormKernel for Dp {
     const DP: bool = true;
     const SYMMETRIC_LOGIT: bool = true;
     #[inline(always)]
-    fn score<X: Lanes>(_: X, dp: X, _: X) -> X {
+    fn score<X: Arithmetic>(_: X, dp: X, _: X) -> X {
         dp
     }
     #[inline(always)]
-    fn logit<X: Lanes>(_: X, dp: X, _: X) -> X {
+    fn logit<X: Arithmetic>(_: X, dp: X, _: X) -> X {
         dp
     }
     #[inline(always)]
-    fn score_backward<X: Lanes>(d: X, _: X, _: X, _: X) -> (X, X) {
+    fn score_backward<X: Arithmetic>(d: X, _: X, _: X, _: X) -> (X, X) {
         (X::zero(), d)
     }
     #[inline(always)]
-    fn logit_backward<X: Lanes>(d: X, _: X) -> (X, X) {
+    fn logit_backward<X: Arithmetic>(d: X, _: X) -> (X, X) {
         (X::zero(), d)
     }
 }
@@ -91,19 +91,19 @@ impl FormKernel for Sd {
     const DP: bool = true;
     const SYMMETRIC_LOGIT: bool = true;
     #[inline(always)]
-    fn score<X: Lanes>(_: X, dp: X, scale: X) -> X {
+    fn score<X: Arithmetic>(_: X, dp: X, scale: X) -> X {
         dp.mul(scale)
     }
     #[inline(always)]
-    fn logit<X: Lanes>(_: X, dp: X, scale: X) -> X {
+    fn logit<X: Arithmetic>(_: X, dp: X, scale: X) -> X {
         dp.mul(scale)
     }
     #[inline(always)]
-    fn score_backward<X: Lanes>(d: X, _: X, _: X, scale: X) -> (X, X) {
+    fn score_backward<X: Arithmetic>(d: X, _: X, _: X, scale: X) -> (X, X) {
         (X::zero(), d.mul(scale))
     }
     #[inline(always)]
-    fn logit_backward<X: Lanes>(d: X, scale: X) -> (X, X) {
+    fn logit_backward<X: Arithmetic>(d: X, scale: X) -> (X, X) {
         (X::zero(), d.mul(scale))
     }
 }
@@ -113,22 +113,22 @@ impl FormKernel for Mx {
     const DP: bool = true;
     const SYMMETRIC_LOGIT: bool = true;
     #[inline(always)]
-    fn score<X: Lanes>(go: X, dp: X, _: X) -> X {
+    fn score<X: Arithmetic>(go: X, dp: X, _: X) -> X {
         go.mul(dp.sigmoid())
     }
     #[inline(always)]
-    fn logit<X: Lanes>(_: X, dp: X, _: X) -> X {
+    fn logit<X: Arithmetic>(_: X, dp: X, _: X) -> X {
         dp
     }
     /// sigmoid' = sigmoid (1 - sigmoid).
     #[inline(always)]
-    fn score_backward<X: Lanes>(d: X, go: X, dp: X, _: X) -> (X, X) {
+    fn score_backward<X: Arithmetic>(d: X, go: X, dp: X, _: X) -> (X, X) {
         let gate = dp.sigmoid();
         let slope = gate.mul(X::splat(X::Item::ONE).sub(gate));
         (d.mul(gate), d.mul(go).mul(slope))
     }
     #[inline(always)]
-    fn logit_backward<X: Lanes>(d: X, _: X) -> (X, X) {
+    fn logit_backward<X: Arithmetic>(d: X, _: X) -> (X, X) {
         (X::zero(), d)
     }
 }
@@ -139,19 +139,19 @@ impl FormKernel for V2 {
     const DP: bool = false;
     const SYMMETRIC_LOGIT: bool = false;
     #[inline(always)]
-    fn score<X: Lanes>(go: X, _: X, _: X) -> X {
+    fn score<X: Arithmetic>(go: X, _: X, _: X) -> X {
         go
     }
     #[inline(always)]
-    fn logit<X: Lanes>(go: X, _: X, _: X) -> X {
+    fn logit<X: Arithmetic>(go: X, _: X, _: X) -> X {
         go
     }
     #[inline(always)]
-    fn score_backward<X: Lanes>(d: X, _: X, _: X, _: X) -> (X, X) {
+    fn score_backward<X: Arithmetic>(d: X, _: X, _: X, _: X) -> (X, X) {
         (d, X::zero())
     }
     #[inline(always)]
-    fn logit_backward<X: Lanes>(d: X, _: X) -> (X, X) {
+    fn logit_backward<X: Arithmetic>(d: X, _: X) -> (X, X) {
         (d, X::zero())
     }
 }
@@ -188,7 +188,7 @@ pub(crate) use with_form;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::simd::Plain;
+    use crate::kernels::simd::{Arithmetic, Lanes as _, Plain};
 
     #[test]
     fn gradients_match_finite_differences() {

@@ -7,7 +7,7 @@
 
 use super::attention::{Attention, leaky};
 use super::parts::{EdgeRows, Parts, PerPart, Rows};
-use super::simd::{Isa, Kernel, Lanes, V, add_scaled, add_two_scaled, dispatch, vectors, vectors_mut};
+use super::simd::{Arithmetic, Isa, Kernel, Lanes, V, add_scaled, add_two_scaled, dispatch, vectors, vectors_mut};
 use crate::kernels::simd::SimdReal;
 use std::ops::Range;
 use supergat_core::HeadLayout;

@@ -5,7 +5,7 @@
 use super::attention::SHARED;
 use super::dropout::Mask;
 use super::parts::{Parts, PerPart, Rows};
-use super::simd::{Isa, Kernel, Lanes, V, dispatch, dot, vectors, vectors_mut};
+use super::simd::{Arithmetic, Isa, Kernel, Lanes, V, dispatch, dot, vectors, vectors_mut};
 use crate::kernels::simd::SimdReal;
 use supergat_core::HeadLayout;
 use supergat_core::device::STATE;

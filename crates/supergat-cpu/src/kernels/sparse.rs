@@ -3,7 +3,7 @@
 
 use super::dropout::Mask;
 use super::parts::{Parts, Rows};
-use super::simd::{Isa, Kernel, Lanes, V, dispatch, in_blocks, vectors, vectors_mut};
+use super::simd::{Arithmetic, Isa, Kernel, Lanes, V, dispatch, in_blocks, vectors, vectors_mut};
 use crate::kernels::simd::SimdReal;
 use std::ops::Range;
 use supergat_core::heads::LANES;

@@ -2,7 +2,7 @@
 
 use super::attention::{Attention, SCORE, leaky};
 use super::parts::{EdgeRows, Parts};
-use super::simd::{Isa, Kernel, Lanes, V, dispatch, vectors};
+use super::simd::{Arithmetic, Isa, Kernel, Lanes, V, dispatch, vectors};
 use crate::kernels::simd::SimdReal;
 use std::ops::Range;
 use supergat_core::device::STATE;

@@ -3,8 +3,8 @@
 use crate::common::{ALL_FORMS, FORMS, Recipe, architecture, with_blocks, with_edges};
 use supergat_core::hyperparameters::{ClassConstraintSettings, ConstraintSettings, NetworkSettings};
 use supergat_core::{
-    Activation, Architecture, Contrast, Convolution, Example, Form, ModelKind, Norm, Prepared, Residual, Session,
-    TrainConfig,
+    Activation, Architecture, Contrast, Convolution, EdgeAttributes, Example, Form, ModelKind, Norm, Prepared,
+    Residual, Session, TrainConfig,
 };
 use supergat_cpu::{Cpu, Model};
 
@@ -174,6 +174,36 @@ fn match_differences_for_weights_and_features_of_edges() {
                     a.network.edge_messages = messages;
                 });
                 check(&format!("{form:?} seed {seed}, dropout {dropout}"), shape, &example, Some(0.8));
+            }
+        }
+    }
+}
+
+/// Equal weights of all edges change no coefficient, but the pass over edges: symmetric graphs without weights have one of
+/// their own. Nodes have up to twice as many neighbours as it processes at a time, and only some have gradients.
+#[test]
+fn do_not_depend_on_the_pass_over_edges() {
+    for (form, heads) in FORMS.into_iter().flat_map(|form| [[8, 2], [4, 8], [1, 1]].map(|heads| (form, heads))) {
+        for (lambda_e, dropout) in [(None, 0.0), (Some(0.6), 0.4)] {
+            let example = Recipe { nodes: 70, edges: 1200, directed: false, ..Recipe::default() }.build::<f64>();
+            let weights = EdgeAttributes::of_edges(example.graph.edges(), vec![2.0; example.graph.edges()], 0, vec![]);
+            let shape = architecture(&example, form, true).with(|a| {
+                (a.network.heads, a.network.output_heads, a.network.hidden) = (heads[0], heads[1], 11);
+                a.network.dropout = dropout;
+            });
+            let gradients = |example: &Example<f64>| {
+                let config = TrainConfig::default();
+                let prepared = Prepared::on(&Cpu::default(), std::slice::from_ref(example), shape, config).unwrap();
+                let (loss, model) = objective(Model::new(shape, 5).unwrap(), &prepared, lambda_e, true);
+                let rows = model.parameters().flat_map(|p| p.gradient_to_rows(&Cpu::default()).unwrap());
+                std::iter::once(loss).chain(rows).collect::<Vec<f64>>()
+            };
+            let (found, expected) =
+                (gradients(&example), gradients(&example.clone().with_edges(weights.unwrap()).unwrap()));
+            assert_eq!(found.len(), expected.len());
+            for (k, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                let error = (found - expected).abs() / expected.abs().max(1e-3);
+                assert!(error < 1e-9, "{form:?}, heads {heads:?}, lambda {lambda_e:?}: {found} and {expected} at {k}");
             }
         }
     }

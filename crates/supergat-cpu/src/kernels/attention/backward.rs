@@ -2,12 +2,13 @@
 
 use super::edge::{Formulas, Gathered, Visit};
 use super::input::{Attention, Gradient, score_sums, steps_ahead, vector_sums};
+use super::symmetric::{self, Symmetric};
 use super::v2;
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::loss::SoftplusSum;
 use crate::kernels::parts::{Parts, PerPart, Rows};
 use crate::kernels::simd::{
-    Isa, Kernel, Lanes, SimdReal, V, add_scaled, add_two_scaled, dispatch, vectors, vectors_mut,
+    Arithmetic, Isa, Kernel, Lanes, SimdReal, V, add_scaled, add_two_scaled, dispatch, vectors, vectors_mut,
 };
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -32,6 +33,7 @@ pub fn attention_backward<T: SimdReal>(
 ) {
     let Some((Attention { layout, form, edges, .. }, _)) = blocks.first() else { return };
     let (layout, continues) = (*layout, !d_scores.is_empty());
+    let is_symmetric = !continues && matches!(blocks, [(input, gradient)] if symmetric::applies(input, gradient));
     let edge_features = edges.map_or(0, |terms| terms.width);
     let outputs = (
         Rows { data: d_z, width: form.projections() * layout.stride() },
@@ -54,6 +56,9 @@ pub fn attention_backward<T: SimdReal>(
                         // A constant condition, so that only one of the kernels is compiled.
                         if const { F::V2 } {
                             dispatch(v2::Backward::<T, $groups, $edges> { input, gradient, nodes, d_z, d_vectors })
+                        } else if is_symmetric {
+                            let form = PhantomData::<F>;
+                            dispatch(Symmetric { input, gradient, nodes, d_z, d_vectors, form })
                         } else {
                             let form = PhantomData::<F>;
                             dispatch(Backward::<T, F, $groups, $edges> {
@@ -139,7 +144,7 @@ pub fn attention_backward_end<T: SimdReal>(
 
 /// Adds the gradients of a node's row and of the vectors from those of its scores as target and as source.
 #[inline(always)]
-fn through_scores<T: SimdReal, I: Isa>(
+pub(super) fn through_scores<T: SimdReal, I: Isa>(
     [target, source]: [V<T, I>; 2],
     z: &[[T; LANES]],
     [a_target, a_source]: [&[[T; LANES]]; 2],

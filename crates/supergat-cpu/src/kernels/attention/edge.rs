@@ -6,7 +6,7 @@ use super::input::{
 };
 use crate::kernels::forms::FormKernel;
 use crate::kernels::loss::SoftplusSum;
-use crate::kernels::simd::{Isa, Lanes, SimdReal, V, add_scaled, add_two_scaled, dot, vectors};
+use crate::kernels::simd::{Arithmetic, Isa, Lanes, SimdReal, V, add_scaled, add_two_scaled, dot, vectors};
 use std::marker::PhantomData;
 use std::ops::Range;
 use supergat_core::device::STATE;

@@ -6,7 +6,8 @@ use super::input::{
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::parts::{Parts, Rows};
 use crate::kernels::simd::{
-    Isa, Kernel, Lanes, SimdReal, V, dispatch, dot, dot_leaky, in_blocks, vectors, vectors_mut,
+    Arithmetic, Isa, Kernel, Lanes, P, Pair, Registers, SimdReal, V, dispatch, dot, dot_leaky, in_blocks, vectors,
+    vectors_mut,
 };
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -126,6 +127,7 @@ const AHEAD: usize = 8;
 impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> {
     type Number = T;
     type Output = ();
+    const USES_AVX512: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
@@ -140,7 +142,7 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
         let scale = V::<T, I>::splat(score_scale(layout));
         let slope = V::<T, I>::splat(slope);
         let steps = steps_ahead::<T>(width, AHEAD);
-        let mut weight = [[T::ZERO; LANES]; BLOCK];
+        let (mut weight, mut products) = ([[T::ZERO; LANES]; BLOCK], [[T::ZERO; LANES]; BLOCK]);
         let continues = incoming.block.is_some();
         let first = self.nodes.start;
         let features = terms.filter(|_| !self.feature_sums.is_empty()).map_or(0, |terms| terms.width);
@@ -190,18 +192,26 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
                             let (a, other) = (&a[at..at + width], &others[j * stride + at..][..width]);
                             go = dot_leaky::<T, I>(a, own, other, slope).fold(layout.lane_heads);
                         }
-                        let mut score = F::score(go, dp, scale);
-                        if let Some(terms) = terms {
-                            score = score.add(terms.score::<I>(first_edge + k, g, groups));
-                        }
+                        let Some(terms) = terms else {
+                            // Scores follow from both numbers, two edges at a time.
+                            *weight = go.array();
+                            if F::DP {
+                                products[k] = dp.array();
+                            }
+                            continue;
+                        };
+                        let mut score = F::score(go, dp, scale).add(terms.score::<I>(first_edge + k, g, groups));
                         if !F::V2 {
                             score = leaky(score, slope);
                         }
-                        if let Some(terms) = terms {
-                            score = score.add(terms.log_weight::<I>(first_edge + k));
-                        }
+                        score = score.add(terms.log_weight::<I>(first_edge + k));
                         largest = score.max(largest);
                         *weight = score.array();
+                    }
+                    if terms.is_none() {
+                        let largest_of_pair =
+                            scores::<T, F, I>(&mut weight[..sources.len()], &products, [slope, scale]);
+                        largest = largest_of_pair.max(largest);
                     }
                     if continues || start > edges.start {
                         let shrink = before.sub(largest).exp();
@@ -211,11 +221,27 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
                         }
                         scale_group::<T, I>(feature_sums, shrink, g, groups);
                     }
-                    for (e, weight) in (first_edge..first_edge + sources.len()).zip(&mut weight) {
-                        let p = V::<T, I>::load(weight).sub(largest).exp();
-                        let p = if_chosen::<T, I>(chosen, e * groups + g, p);
+                    let (pairs, last) = weight[..sources.len()].as_chunks_mut::<2>();
+                    let (mut pair_sum, largest_of_pair) = (P::<T, I>::zero(), P::<T, I>::both(largest));
+                    for (k, weight) in pairs.iter_mut().enumerate() {
+                        let first = (first_edge + 2 * k) * groups + g;
+                        let bytes = |of: &[u8]| [of[first], of[first + groups]];
+                        let mut p = P::<T, I>::load(weight).sub(largest_of_pair).exp();
+                        if let Some(chosen) = chosen {
+                            p = p.mul(P::<T, I>::from_bits(bytes(chosen), T::ONE));
+                        }
+                        pair_sum = pair_sum.add(p);
+                        if let Some(mask) = keep {
+                            p = p.mul(P::<T, I>::from_bits(bytes(mask.keep), mask.scale));
+                        }
+                        *weight = p.arrays();
+                    }
+                    sum = sum.add(pair_sum.sum());
+                    if let [weight] = last {
+                        let byte = (first_edge + sources.len() - 1) * groups + g;
+                        let p = if_chosen::<T, I>(chosen, byte, V::<T, I>::load(weight).sub(largest).exp());
                         sum = sum.add(p);
-                        *weight = p.mul(kept::<T, I>(keep, e * groups + g)).array();
+                        *weight = p.mul(kept::<T, I>(keep, byte)).array();
                     }
                     add_neighbours::<T, I>(out, sources, &weight, others, stride, at);
                     if let (Some(terms), true) = (terms, features > 0) {
@@ -322,20 +348,43 @@ fn add_block<T: SimdReal, I: Isa, const B: usize>(
     row: usize,
     at: usize,
 ) {
-    let out: &mut [[T; LANES]; B] = out.try_into().expect("B vectors");
-    let mut sum = [V::<T, I>::zero(); B];
-    for b in 0..B {
-        sum[b] = V::<T, I>::load(&out[b]);
-    }
+    let mut sum = Registers::<T, I, B>::load(out);
     for (&j, weight) in nodes.iter().zip(weight) {
-        let start = j as usize * row + at;
-        let z: &[[T; LANES]; B] = z[start..start + B].try_into().expect("B vectors");
-        let weight = V::<T, I>::load(weight);
-        for b in 0..B {
-            sum[b] = weight.mul_add(V::<T, I>::load(&z[b]), sum[b]);
+        let row = Registers::load(&z[j as usize * row + at..]);
+        sum.add_scaled(V::<T, I>::load(weight), &row);
+    }
+    sum.store(out);
+}
+
+/// Replaces additive scores by scores, `LeakyReLU(form(go, dp))`, from the dot products `dp`; returns the largest.
+#[inline(always)]
+fn scores<T: SimdReal, F: FormKernel, I: Isa>(
+    go: &mut [[T; LANES]],
+    dp: &[[T; LANES]],
+    [slope, scale]: [V<T, I>; 2],
+) -> V<T, I> {
+    let (pairs, last) = go.as_chunks_mut::<2>();
+    let (dp, last_dp) = dp.split_at(2 * pairs.len());
+    let mut largest = P::<T, I>::splat(T::NEG_INFINITY);
+    let (slope_of_pair, scale_of_pair) = (P::<T, I>::both(slope), P::<T, I>::both(scale));
+    for (go, dp) in pairs.iter_mut().zip(dp.as_chunks::<2>().0) {
+        let dp = if F::DP { P::<T, I>::load(dp) } else { P::<T, I>::zero() };
+        let mut score = F::score(P::<T, I>::load(go), dp, scale_of_pair);
+        if !F::V2 {
+            score = leaky(score, slope_of_pair);
         }
+        largest = score.max(largest);
+        *go = score.arrays();
     }
-    for b in 0..B {
-        out[b] = sum[b].array();
+    let [even, odd] = largest.halves();
+    let mut largest = even.max(odd);
+    if let [go] = last {
+        let mut score = F::score(V::<T, I>::load(go), V::<T, I>::load(&last_dp[0]), scale);
+        if !F::V2 {
+            score = leaky(score, slope);
+        }
+        largest = score.max(largest);
+        *go = score.array();
     }
+    largest
 }

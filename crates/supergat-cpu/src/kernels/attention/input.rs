@@ -2,7 +2,7 @@
 //! share.
 
 use crate::kernels::dropout::Mask;
-use crate::kernels::simd::{Isa, Lanes, SimdReal, V, vectors};
+use crate::kernels::simd::{Arithmetic, Isa, Lanes, SimdReal, V, vectors};
 use supergat_core::device::{self, Host};
 use supergat_core::graph::Neighbours;
 use supergat_core::heads::LANES;
@@ -223,7 +223,7 @@ pub(super) fn steps_ahead<T>(vectors: usize, most: usize) -> usize {
 
 /// Computes LeakyReLU.
 #[inline(always)]
-pub fn leaky<X: Lanes>(v: X, slope: X) -> X {
+pub fn leaky<X: Arithmetic>(v: X, slope: X) -> X {
     v.if_positive(v, v.mul(slope))
 }
 

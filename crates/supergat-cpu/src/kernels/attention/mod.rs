@@ -12,6 +12,7 @@ mod forward;
 mod input;
 mod messages;
 mod report;
+mod symmetric;
 mod v2;
 
 pub use backward::{attention_backward, attention_backward_end};

@@ -2,7 +2,7 @@
 
 use super::input::{Attention, INVERSE, LARGEST, SCORE, leaky, score_scale};
 use crate::kernels::forms::{FormKernel, with_form};
-use crate::kernels::simd::{Lanes, Plain, Portable, SimdReal, V, dot, dot_leaky, vectors};
+use crate::kernels::simd::{Arithmetic, Lanes, Plain, Portable, SimdReal, V, dot, dot_leaky, vectors};
 use supergat_core::device::STATE;
 use supergat_core::heads::LANES;
 

@@ -14,7 +14,7 @@ use super::activation::derivative;
 use crate::kernels::dropout::Mask;
 use crate::kernels::output::{OutputGradient, shared_term};
 use crate::kernels::parts::{Parts, PerPart, Rows};
-use crate::kernels::simd::{Isa, Kernel, Lanes, SimdReal, V, dispatch, vectors, vectors_mut};
+use crate::kernels::simd::{Arithmetic, Isa, Kernel, Lanes, SimdReal, V, dispatch, vectors, vectors_mut};
 use supergat_core::device::STATE;
 use supergat_core::heads::LANES;
 use supergat_core::{Activation, HeadLayout};

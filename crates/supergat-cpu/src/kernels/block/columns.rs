@@ -3,7 +3,7 @@
 use super::activation::{activate, derivative};
 use crate::kernels::dropout::Mask;
 use crate::kernels::parts::{Parts, PerPart, Rows};
-use crate::kernels::simd::{Isa, Kernel, Lanes, SimdReal, V, dispatch, in_blocks, vectors, vectors_mut};
+use crate::kernels::simd::{Arithmetic, Isa, Kernel, Lanes, SimdReal, V, dispatch, in_blocks, vectors, vectors_mut};
 use supergat_core::Activation;
 use supergat_core::heads::LANES;
 

@@ -4,7 +4,7 @@ use super::NORM_EPSILON;
 use super::activation::activate;
 use crate::kernels::dropout::Mask;
 use crate::kernels::parts::{Parts, Rows};
-use crate::kernels::simd::{Isa, Kernel, Lanes, SimdReal, V, dispatch, vectors, vectors_mut};
+use crate::kernels::simd::{Arithmetic, Isa, Kernel, Lanes, SimdReal, V, dispatch, vectors, vectors_mut};
 use supergat_core::heads::LANES;
 use supergat_core::{Activation, HeadLayout};
 

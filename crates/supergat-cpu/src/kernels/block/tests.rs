@@ -93,7 +93,7 @@ fn batch_norm_has_the_statistics_of_columns() {
 
 #[test]
 fn activations_keep_nan() {
-    use crate::kernels::simd::{Lanes, Plain};
+    use crate::kernels::simd::{Arithmetic, Lanes, Plain};
     for activation in [Activation::Elu, Activation::Relu] {
         assert!(activate(activation, Plain::<f64>::splat(f64::NAN)).array()[0].is_nan());
         assert_eq!(activate(activation, Plain::<f64>::splat(2.0)).array()[0], 2.0);

@@ -1,6 +1,6 @@
 //! Vectors of eight numbers in AVX2 registers: one of single precision, two of double precision.
 
-use super::lanes::{Isa, KEEP_BYTES, Lanes};
+use super::lanes::{Arithmetic, Isa, KEEP_BYTES, Lanes};
 use super::portable::Plain;
 use std::arch::x86_64::*;
 use supergat_core::heads::LANES;
@@ -120,24 +120,13 @@ fn shifted(value: __m256i, other: __m256i, key: __m256i, side: __m256i) -> __m25
 /// Eight numbers in a register. Values exist only inside kernels that `dispatch` runs after detecting AVX2
 /// and FMA.
 #[derive(Debug, Clone, Copy)]
-pub struct Single(__m256);
+pub struct Single(pub(super) __m256);
 
-impl Lanes for Single {
+impl Arithmetic for Single {
     type Item = f32;
-
     #[inline(always)]
     fn splat(value: f32) -> Self {
         intrinsics!(Self(_mm256_set1_ps(value)))
-    }
-    #[inline(always)]
-    fn load(values: &[f32; LANES]) -> Self {
-        intrinsics!(Self(_mm256_loadu_ps(values.as_ptr())))
-    }
-    #[inline(always)]
-    fn array(self) -> [f32; LANES] {
-        let mut out = [0.0; LANES];
-        intrinsics!(_mm256_storeu_ps(out.as_mut_ptr(), self.0));
-        out
     }
     #[inline(always)]
     fn add(self, other: Self) -> Self {
@@ -163,7 +152,6 @@ impl Lanes for Single {
     fn mul_add(self, b: Self, c: Self) -> Self {
         intrinsics!(Self(_mm256_fmadd_ps(self.0, b.0, c.0)))
     }
-
     /// Computes the formula of `SimdReal::exp` lane by lane.
     #[inline(always)]
     fn exp(self) -> Self {
@@ -189,6 +177,19 @@ impl Lanes for Single {
     #[inline(always)]
     fn if_positive(self, yes: Self, no: Self) -> Self {
         intrinsics!(Self(_mm256_blendv_ps(no.0, yes.0, _mm256_cmp_ps::<_CMP_GT_OQ>(self.0, _mm256_setzero_ps()))))
+    }
+}
+
+impl Lanes for Single {
+    #[inline(always)]
+    fn load(values: &[f32; LANES]) -> Self {
+        intrinsics!(Self(_mm256_loadu_ps(values.as_ptr())))
+    }
+    #[inline(always)]
+    fn array(self) -> [f32; LANES] {
+        let mut out = [0.0; LANES];
+        intrinsics!(_mm256_storeu_ps(out.as_mut_ptr(), self.0));
+        out
     }
     #[inline(always)]
     fn from_bits(bits: u8, value: f32) -> Self {
@@ -233,27 +234,11 @@ impl Double {
     }
 }
 
-impl Lanes for Double {
+impl Arithmetic for Double {
     type Item = f64;
-
     #[inline(always)]
     fn splat(value: f64) -> Self {
         intrinsics!(Self([_mm256_set1_pd(value); 2]))
-    }
-    #[inline(always)]
-    fn load(values: &[f64; LANES]) -> Self {
-        let (low, high) = values.split_at(LANES / 2);
-        intrinsics!(Self([_mm256_loadu_pd(low.as_ptr()), _mm256_loadu_pd(high.as_ptr())]))
-    }
-    #[inline(always)]
-    fn array(self) -> [f64; LANES] {
-        let mut out = [0.0; LANES];
-        let (low, high) = out.split_at_mut(LANES / 2);
-        intrinsics!({
-            _mm256_storeu_pd(low.as_mut_ptr(), self.0[0]);
-            _mm256_storeu_pd(high.as_mut_ptr(), self.0[1]);
-        });
-        out
     }
     #[inline(always)]
     fn add(self, other: Self) -> Self {
@@ -291,6 +276,24 @@ impl Lanes for Double {
     #[inline(always)]
     fn if_positive(self, yes: Self, no: Self) -> Self {
         Self::load(&self.plain().if_positive(yes.plain(), no.plain()).array())
+    }
+}
+
+impl Lanes for Double {
+    #[inline(always)]
+    fn load(values: &[f64; LANES]) -> Self {
+        let (low, high) = values.split_at(LANES / 2);
+        intrinsics!(Self([_mm256_loadu_pd(low.as_ptr()), _mm256_loadu_pd(high.as_ptr())]))
+    }
+    #[inline(always)]
+    fn array(self) -> [f64; LANES] {
+        let mut out = [0.0; LANES];
+        let (low, high) = out.split_at_mut(LANES / 2);
+        intrinsics!({
+            _mm256_storeu_pd(low.as_mut_ptr(), self.0[0]);
+            _mm256_storeu_pd(high.as_mut_ptr(), self.0[1]);
+        });
+        out
     }
     #[inline(always)]
     fn from_bits(bits: u8, value: f64) -> Self {

@@ -1,8 +1,8 @@
-//! Integers in 512-bit registers, for dropout masks and samples, and pairs of vectors, for products of matrices. Single
-//! vectors of floating-point numbers are those of AVX2, because a vector has eight heads.
+//! Integers in 512-bit registers, for dropout masks and samples, and pairs of vectors, for products of matrices and two
+//! edges at a time. Single vectors of floating-point numbers are those of AVX2, because a vector has eight heads.
 
 use super::avx2::{Double, Single};
-use super::lanes::{Isa, KEEP_BYTES, Pair};
+use super::lanes::{Arithmetic, Isa, KEEP_BYTES, Pair};
 use std::arch::x86_64::*;
 use supergat_core::heads::LANES;
 use supergat_core::random::{MIX, Permutation, Stream};
@@ -84,13 +84,87 @@ impl Isa for Avx512 {
 #[derive(Debug, Clone, Copy)]
 pub struct Wide(__m512);
 
-impl Pair for Wide {
+impl Arithmetic for Wide {
     type Item = f32;
-    const IS_ONE_REGISTER: bool = true;
 
     #[inline(always)]
     fn splat(value: f32) -> Self {
         Self(intrinsics!(_mm512_set1_ps(value)))
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(intrinsics!(_mm512_add_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Self(intrinsics!(_mm512_sub_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        Self(intrinsics!(_mm512_mul_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        Self(intrinsics!(_mm512_div_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        Self(intrinsics!(_mm512_max_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        Self(intrinsics!(_mm512_fmadd_ps(self.0, b.0, c.0)))
+    }
+    /// Computes the formula of `SimdReal::exp` lane by lane, as [`Single`] does.
+    #[inline(always)]
+    fn exp(self) -> Self {
+        intrinsics!({
+            let lowest = _mm512_set1_ps(-87.0);
+            // This order of operands propagates NaN.
+            let x = _mm512_min_ps(_mm512_set1_ps(88.0), _mm512_max_ps(lowest, self.0));
+            let shift = _mm512_set1_ps(12_582_912.0);
+            let shifted = _mm512_fmadd_ps(x, _mm512_set1_ps(std::f32::consts::LOG2_E), shift);
+            let n = _mm512_sub_ps(shifted, shift);
+            let r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693_359_4), x);
+            let r = _mm512_fmadd_ps(n, _mm512_set1_ps(2.121_944_4e-4), r);
+            let mut p = _mm512_set1_ps(1.0 / 5040.0);
+            for c in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+                p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(c));
+            }
+            let bits = _mm512_add_epi32(_mm512_castps_si512(shifted), _mm512_set1_epi32(127));
+            let power = _mm512_castsi512_ps(_mm512_slli_epi32::<23>(bits));
+            let underflow = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, lowest);
+            Self(_mm512_mask_mul_ps(_mm512_setzero_ps(), !underflow, p, power))
+        })
+    }
+    #[inline(always)]
+    fn if_positive(self, yes: Self, no: Self) -> Self {
+        intrinsics!({
+            let positive = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(self.0, _mm512_setzero_ps());
+            Self(_mm512_mask_blend_ps(positive, no.0, yes.0))
+        })
+    }
+}
+
+impl Pair for Wide {
+    type Half = Single;
+    const IS_ONE_REGISTER: bool = true;
+
+    #[inline(always)]
+    fn both(half: Single) -> Self {
+        Self(intrinsics!(_mm512_broadcast_f32x8(half.0)))
+    }
+    #[inline(always)]
+    fn join(low: Single, high: Single) -> Self {
+        Self(intrinsics!(_mm512_insertf32x8::<1>(_mm512_castps256_ps512(low.0), high.0)))
+    }
+    #[inline(always)]
+    fn from_bits(bits: [u8; 2], value: f32) -> Self {
+        Self(intrinsics!(_mm512_maskz_mov_ps(u16::from_le_bytes(bits), _mm512_set1_ps(value))))
+    }
+    #[inline(always)]
+    fn halves(self) -> [Single; 2] {
+        intrinsics!([Single(_mm512_castps512_ps256(self.0)), Single(_mm512_extractf32x8_ps::<1>(self.0))])
     }
     #[inline(always)]
     fn load(values: &[[f32; LANES]; 2]) -> Self {
@@ -101,14 +175,6 @@ impl Pair for Wide {
         let mut lanes = [[0.0; LANES]; 2];
         intrinsics!(_mm512_storeu_ps(lanes.as_flattened_mut().as_mut_ptr(), self.0));
         lanes
-    }
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        Self(intrinsics!(_mm512_add_ps(self.0, other.0)))
-    }
-    #[inline(always)]
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        Self(intrinsics!(_mm512_fmadd_ps(self.0, b.0, c.0)))
     }
 }
 

@@ -18,8 +18,7 @@ pub trait Kernel {
     type Number: SimdReal;
     /// Type of its result.
     type Output;
-    /// Whether the kernel is compiled for AVX-512. Kernels of attention gain nothing over AVX2, since a vector has eight
-    /// heads; kernels on integers and products of matrices do.
+    /// Whether the kernel is compiled for AVX-512: those on integers or on pairs of vectors gain from it.
     const USES_AVX512: bool = false;
     /// Whether the kernel is compiled for AVX2 in double precision too: those that principal components need.
     /// Other kernels use double precision only to check gradients.
@@ -35,8 +34,8 @@ pub enum Simd {
     Portable,
     /// x86-64 with AVX2 and FMA.
     Avx2,
-    /// x86-64 with AVX-512 F, VL, DQ and BW: the floating-point vectors of AVX2, and integers in longer
-    /// vectors.
+    /// x86-64 with AVX-512 F, VL, DQ and BW: the floating-point vectors of AVX2, and pairs of them and integers in
+    /// longer vectors.
     Avx512,
 }
 
@@ -149,7 +148,7 @@ fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lanes::{Lanes, Pair};
+    use super::super::lanes::{Arithmetic as _, Lanes, Pair};
     use super::super::rows::dot;
     use super::*;
     use supergat_core::Real as _;
@@ -197,6 +196,24 @@ mod tests {
         for (l, found) in found.as_flattened().iter().enumerate() {
             assert_eq!(found.to_f64(), (0.5 + l as f64) * (3.0 + l as f64) + (l as f64 - 4.0));
         }
+        // Every operation gives the bits of that on single vectors.
+        let [[low, high], [x, y]] = [c.halves(), b.halves()];
+        let parts = |low: X::Half, high: X::Half| [low.array(), high.array()];
+        assert_eq!(X::join(low, high).arrays(), c.arrays());
+        assert_eq!(X::both(low).arrays(), parts(low, low));
+        assert_eq!(c.sum().array(), low.add(high).array());
+        assert_eq!(c.sub(b).arrays(), parts(low.sub(x), high.sub(y)));
+        assert_eq!(c.mul(b).arrays(), parts(low.mul(x), high.mul(y)));
+        assert_eq!(c.div(b).arrays(), parts(low.div(x), high.div(y)));
+        assert_eq!(c.max(b).arrays(), parts(low.max(x), high.max(y)));
+        assert_eq!(c.exp().arrays(), parts(low.exp(), high.exp()));
+        assert_eq!(c.if_positive(b, c).arrays(), parts(low.if_positive(x, low), high.if_positive(y, high)));
+        let value = X::Item::from_f64(1.5);
+        let bits = [0b1000_0101, 0b0111_0000];
+        assert_eq!(X::from_bits(bits, value).arrays(), bits.map(|bits| X::Half::from_bits(bits, value).array()));
+        let least = X::splat(X::Item::NEG_INFINITY).exp();
+        assert!(!least.halves()[1].any(), "exp of minus infinity");
+        assert!(X::splat(X::Item::from_f64(f64::NAN)).exp().arrays()[1][3].to_f64().is_nan());
     }
 
     struct Check;

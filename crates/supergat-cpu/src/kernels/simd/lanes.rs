@@ -13,7 +13,7 @@ pub trait SimdReal: Real {
     /// Vector of eight numbers of this type in the instruction set `I`.
     type Lanes<I: Isa>: Lanes<Item = Self>;
     /// Two vectors of eight numbers in the instruction set `I`.
-    type Pair<I: Isa>: Pair<Item = Self>;
+    type Pair<I: Isa>: Pair<Item = Self, Half = Self::Lanes<I>>;
 }
 
 impl SimdReal for f32 {
@@ -28,17 +28,13 @@ impl SimdReal for f64 {
     type Pair<I: Isa> = [I::F64; 2];
 }
 
-/// A vector of [`LANES`] numbers. Operations are lane by lane.
-pub trait Lanes: Copy {
+/// Arithmetic of vectors. Operations are lane by lane, so results do not depend on the length of registers.
+pub trait Arithmetic: Copy {
     /// Type of the numbers.
     type Item: SimdReal;
 
     /// Returns a vector with `value` in every lane.
     fn splat(value: Self::Item) -> Self;
-    /// Loads a vector from memory.
-    fn load(values: &[Self::Item; LANES]) -> Self;
-    /// Returns the lanes as an array.
-    fn array(self) -> [Self::Item; LANES];
     /// Adds two vectors.
     fn add(self, other: Self) -> Self;
     /// Subtracts `other`.
@@ -55,12 +51,6 @@ pub trait Lanes: Copy {
     fn exp(self) -> Self;
     /// Selects `yes` in lanes greater than zero, `no` in the others.
     fn if_positive(self, yes: Self, no: Self) -> Self;
-    /// Returns a vector with `value` in lane l where bit l of `bits` is set, and zero elsewhere.
-    fn from_bits(bits: u8, value: Self::Item) -> Self;
-    /// Sums the lanes that are equal modulo `heads` (1, 2, 4 or 8) and writes each sum to all of its lanes.
-    fn fold(self, heads: usize) -> Self;
-    /// Returns whether any lane is not zero.
-    fn any(self) -> bool;
 
     /// Returns a vector of zeros.
     #[inline(always)]
@@ -83,33 +73,109 @@ pub trait Lanes: Copy {
     }
 }
 
+/// A vector of [`LANES`] numbers.
+pub trait Lanes: Arithmetic {
+    /// Loads a vector from memory.
+    fn load(values: &[Self::Item; LANES]) -> Self;
+    /// Returns the lanes as an array.
+    fn array(self) -> [Self::Item; LANES];
+    /// Returns a vector with `value` in lane l where bit l of `bits` is set, and zero elsewhere.
+    fn from_bits(bits: u8, value: Self::Item) -> Self;
+    /// Sums the lanes that are equal modulo `heads` (1, 2, 4 or 8) and writes each sum to all of its lanes.
+    fn fold(self, heads: usize) -> Self;
+    /// Returns whether any lane is not zero.
+    fn any(self) -> bool;
+}
+
 /// Two vectors that are next to each other in memory: one register, where the instruction set has registers that long.
-/// Operations are lane by lane, so results do not depend on the registers.
-pub trait Pair: Copy {
-    /// Type of the numbers.
-    type Item: SimdReal;
+pub trait Pair: Arithmetic {
+    /// One of the two vectors.
+    type Half: Lanes<Item = Self::Item>;
     /// Whether both vectors are in one register.
     const IS_ONE_REGISTER: bool;
 
-    /// Returns a pair with `value` in every lane.
-    fn splat(value: Self::Item) -> Self;
+    /// Returns a pair of equal vectors.
+    fn both(half: Self::Half) -> Self;
+    /// Returns a pair of two vectors.
+    fn join(low: Self::Half, high: Self::Half) -> Self;
+    /// Like [`Lanes::from_bits`], with a byte per vector.
+    fn from_bits(bits: [u8; 2], value: Self::Item) -> Self;
+    /// Returns the two vectors.
+    fn halves(self) -> [Self::Half; 2];
     /// Loads a pair from memory.
     fn load(values: &[[Self::Item; LANES]; 2]) -> Self;
     /// Returns the lanes as arrays.
     fn arrays(self) -> [[Self::Item; LANES]; 2];
-    /// Adds two pairs.
-    fn add(self, other: Self) -> Self;
-    /// Returns `self * b + c`.
-    fn mul_add(self, b: Self, c: Self) -> Self;
+
+    /// Returns the sum of the two vectors.
+    #[inline(always)]
+    fn sum(self) -> Self::Half {
+        let [a, b] = self.halves();
+        a.add(b)
+    }
 }
 
-impl<X: Lanes> Pair for [X; 2] {
+impl<X: Arithmetic> Arithmetic for [X; 2] {
     type Item = X::Item;
-    const IS_ONE_REGISTER: bool = false;
 
     #[inline(always)]
     fn splat(value: Self::Item) -> Self {
-        [X::splat(value); 2]
+        [X::splat(value), X::splat(value)]
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        [self[0].add(other[0]), self[1].add(other[1])]
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        [self[0].sub(other[0]), self[1].sub(other[1])]
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        [self[0].mul(other[0]), self[1].mul(other[1])]
+    }
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        [self[0].div(other[0]), self[1].div(other[1])]
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        [self[0].max(other[0]), self[1].max(other[1])]
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        [self[0].mul_add(b[0], c[0]), self[1].mul_add(b[1], c[1])]
+    }
+    #[inline(always)]
+    fn exp(self) -> Self {
+        // Not `map`: a function that is passed to another is not compiled for the instruction set.
+        [self[0].exp(), self[1].exp()]
+    }
+    #[inline(always)]
+    fn if_positive(self, yes: Self, no: Self) -> Self {
+        [self[0].if_positive(yes[0], no[0]), self[1].if_positive(yes[1], no[1])]
+    }
+}
+
+impl<X: Lanes> Pair for [X; 2] {
+    type Half = X;
+    const IS_ONE_REGISTER: bool = false;
+
+    #[inline(always)]
+    fn both(half: X) -> Self {
+        [half; 2]
+    }
+    #[inline(always)]
+    fn join(low: X, high: X) -> Self {
+        [low, high]
+    }
+    #[inline(always)]
+    fn from_bits(bits: [u8; 2], value: Self::Item) -> Self {
+        [X::from_bits(bits[0], value), X::from_bits(bits[1], value)]
+    }
+    #[inline(always)]
+    fn halves(self) -> [X; 2] {
+        self
     }
     #[inline(always)]
     fn load(values: &[[Self::Item; LANES]; 2]) -> Self {
@@ -117,15 +183,7 @@ impl<X: Lanes> Pair for [X; 2] {
     }
     #[inline(always)]
     fn arrays(self) -> [[Self::Item; LANES]; 2] {
-        self.map(X::array)
-    }
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        [self[0].add(other[0]), self[1].add(other[1])]
-    }
-    #[inline(always)]
-    fn mul_add(self, b: Self, c: Self) -> Self {
-        [self[0].mul_add(b[0], c[0]), self[1].mul_add(b[1], c[1])]
+        [self[0].array(), self[1].array()]
     }
 }
 
@@ -139,7 +197,7 @@ pub trait Isa: Copy {
     /// Vector of double-precision numbers.
     type F64: Lanes<Item = f64>;
     /// Two vectors of single-precision numbers.
-    type F32Pair: Pair<Item = f32>;
+    type F32Pair: Pair<Item = f32, Half = Self::F32>;
     /// Whether loops over rows are inlined and unrolled into kernels. A fallback for old processors favours
     /// short code, which compiles faster.
     const UNROLLED: bool;

@@ -6,7 +6,8 @@
 //! - `lanes`: the traits of numbers, vectors and instruction sets;
 //! - `portable`, `avx2`, `avx512`: the instruction sets;
 //! - `dispatch`: the choice among them;
-//! - `rows`: loops over rows of vectors.
+//! - `rows`: loops over rows of vectors;
+//! - `registers`: short rows in registers.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -15,10 +16,12 @@ mod avx512;
 mod dispatch;
 mod lanes;
 mod portable;
+mod registers;
 mod rows;
 
 pub use dispatch::{Kernel, Simd, dispatch};
-pub use lanes::{Isa, KEEP_BYTES, Lanes, P, Pair, SimdReal, V};
+pub use lanes::{Arithmetic, Isa, KEEP_BYTES, Lanes, P, Pair, SimdReal, V};
 pub use portable::{Plain, Portable};
+pub use registers::Registers;
 pub(crate) use rows::in_blocks;
 pub use rows::{add_by_sign, add_scaled, add_two_scaled, dot, dot_leaky, vectors, vectors_mut};

@@ -1,7 +1,7 @@
 //! Vectors for every processor: arrays, which the compiler maps to the vectors of the baseline instruction
 //! set.
 
-use super::lanes::{Isa, Lanes, SimdReal};
+use super::lanes::{Arithmetic, Isa, Lanes, SimdReal};
 use supergat_core::heads::LANES;
 
 /// The baseline instruction set of the processor family.
@@ -66,20 +66,11 @@ impl<T: SimdReal> Plain<T> {
     }
 }
 
-impl<T: SimdReal> Lanes for Plain<T> {
+impl<T: SimdReal> Arithmetic for Plain<T> {
     type Item = T;
-
     #[inline(always)]
     fn splat(value: T) -> Self {
         Self([value; LANES])
-    }
-    #[inline(always)]
-    fn load(values: &[T; LANES]) -> Self {
-        Self(*values)
-    }
-    #[inline(always)]
-    fn array(self) -> [T; LANES] {
-        self.0
     }
     #[inline(always)]
     fn add(self, other: Self) -> Self {
@@ -115,6 +106,17 @@ impl<T: SimdReal> Lanes for Plain<T> {
             *y = if x > T::ZERO { *y } else { n };
         }
         yes
+    }
+}
+
+impl<T: SimdReal> Lanes for Plain<T> {
+    #[inline(always)]
+    fn load(values: &[T; LANES]) -> Self {
+        Self(*values)
+    }
+    #[inline(always)]
+    fn array(self) -> [T; LANES] {
+        self.0
     }
     #[inline(always)]
     fn from_bits(bits: u8, value: T) -> Self {

@@ -1,6 +1,6 @@
 //! Loops over rows of vectors.
 
-use super::lanes::{Isa, Lanes, SimdReal, V};
+use super::lanes::{Arithmetic, Isa, Lanes, P, Pair, SimdReal, V};
 use supergat_core::heads::LANES;
 
 /// Views a slice as vectors; its length must be a multiple of [`LANES`].
@@ -76,18 +76,17 @@ row_loops! {
     /// Returns the lane-wise sum of products of two rows of vectors.
     fn dot(a: &[[T; LANES]], b: &[[T; LANES]]) -> V<T, I> {
         // Two sums: each addition to a single one would wait for the one before.
-        let mut sums = [V::<T, I>::zero(); 2];
-        let (a, a_rest) = a.as_chunks::<UNROLL>();
-        let (b, b_rest) = b.as_chunks::<UNROLL>();
+        let mut sums = P::<T, I>::zero();
+        let (a, a_rest) = a.as_chunks::<2>();
+        let (b, b_rest) = b.as_chunks::<2>();
         for (a, b) in a.iter().zip(b) {
-            for k in 0..UNROLL {
-                sums[k % 2] = V::<T, I>::load(&a[k]).mul_add(V::<T, I>::load(&b[k]), sums[k % 2]);
-            }
+            sums = P::<T, I>::load(a).mul_add(P::<T, I>::load(b), sums);
         }
-        for (k, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
-            sums[k % 2] = V::<T, I>::load(a).mul_add(V::<T, I>::load(b), sums[k % 2]);
+        let [mut even, odd] = sums.halves();
+        for (a, b) in a_rest.iter().zip(b_rest) {
+            even = V::<T, I>::load(a).mul_add(V::<T, I>::load(b), even);
         }
-        sums[0].add(sums[1])
+        even.add(odd)
     }
 
     /// Returns the lane-wise sum of `a * LeakyReLU(x + y)` over rows of vectors; the slope is at most 1.

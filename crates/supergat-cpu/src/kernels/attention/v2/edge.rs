@@ -5,7 +5,7 @@ use crate::kernels::attention::input::{
     Attention, EdgeLoss, EdgeTerms, Gradient, INVERSE, LARGEST, SHARED, add_features, kept,
 };
 use crate::kernels::loss::SoftplusSum;
-use crate::kernels::simd::{Isa, Lanes, SimdReal, V, add_by_sign, add_scaled, dot, dot_leaky, vectors};
+use crate::kernels::simd::{Arithmetic, Isa, Lanes, SimdReal, V, add_by_sign, add_scaled, dot, dot_leaky, vectors};
 use std::ops::Range;
 use supergat_core::device::STATE;
 use supergat_core::heads::LANES;

@@ -1,0 +1,67 @@
+//! Short rows in registers.
+
+use super::lanes::{Arithmetic, Isa, Lanes, P, Pair, SimdReal, V};
+use supergat_core::heads::LANES;
+
+/// A row of `B` vectors, at most eight, in registers: `B / 2` pairs, and a last vector if `B` is odd.
+#[derive(Clone, Copy)]
+pub struct Registers<T: SimdReal, I: Isa, const B: usize> {
+    pairs: [P<T, I>; 4],
+    last: V<T, I>,
+}
+
+impl<T: SimdReal, I: Isa, const B: usize> Registers<T, I, B> {
+    /// Loads the first `B` vectors.
+    #[inline(always)]
+    pub fn load(row: &[[T; LANES]]) -> Self {
+        let row: &[[T; LANES]; B] = row.first_chunk().expect("a row");
+        let (pairs, last) = row.as_chunks::<2>();
+        let mut loaded = Self { pairs: [P::<T, I>::zero(); 4], last: V::<T, I>::zero() };
+        for (to, pair) in loaded.pairs.iter_mut().zip(pairs) {
+            *to = P::<T, I>::load(pair);
+        }
+        if B % 2 == 1 {
+            loaded.last = V::<T, I>::load(&last[0]);
+        }
+        loaded
+    }
+
+    /// Stores the row to the first `B` vectors.
+    #[inline(always)]
+    pub fn store(self, row: &mut [[T; LANES]]) {
+        let row: &mut [[T; LANES]; B] = row.first_chunk_mut().expect("a row");
+        let (pairs, last) = row.as_chunks_mut::<2>();
+        for (to, pair) in pairs.iter_mut().zip(self.pairs) {
+            *to = pair.arrays();
+        }
+        if B % 2 == 1 {
+            last[0] = self.last.array();
+        }
+    }
+
+    /// Adds `factor * row`.
+    #[inline(always)]
+    pub fn add_scaled(&mut self, factor: V<T, I>, row: &Self) {
+        let both = P::<T, I>::both(factor);
+        for k in 0..B / 2 {
+            self.pairs[k] = both.mul_add(row.pairs[k], self.pairs[k]);
+        }
+        if B % 2 == 1 {
+            self.last = factor.mul_add(row.last, self.last);
+        }
+    }
+
+    /// Returns the lane-wise sum of products.
+    #[inline(always)]
+    pub fn dot(&self, row: &Self) -> V<T, I> {
+        let mut sums = P::<T, I>::zero();
+        for k in 0..B / 2 {
+            sums = self.pairs[k].mul_add(row.pairs[k], sums);
+        }
+        let [mut even, odd] = sums.halves();
+        if B % 2 == 1 {
+            even = self.last.mul_add(row.last, even);
+        }
+        even.add(odd)
+    }
+}
