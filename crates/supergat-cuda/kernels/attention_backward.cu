@@ -11,79 +11,109 @@
 // as in the forward pass. The gradients of the vectors, sum_i d t_i z_i and sum_i d s_i z_i, and the losses are summed
 // per block; the last block adds up the blocks.
 //
+// GO needs no walk as target if the forward pass kept P and A (ABOVE): the gradients of the coefficients of a node add up
+// to zero, so only edges with scores above zero, where the slope of LeakyReLU is another one, contribute to
+//
+//     d t_i = (1 - slope) (g_i . P_i - A_i g_i . out_i)     P_i = sum of alpha_ij k_ij z_j,  A_i = sum of alpha_ij
+//
 // Features of edges (`edges.cuh`) have the gradient d u_h = sum over incoming edges of d e_ijh f_ij. If messages carry
 // them, the gradient of a coefficient is g_i . (z_j + V_h f_ij) = g_i . z_j + d s_ih . f_ij. A launch for further features
 // computes their part of d u only.
 //
-// Defined by the host: DROPS, CHOOSES, SYMMETRIC, SUPERVISED.
+// Defined by the host: DROPS, CHOOSES, SYMMETRIC, SUPERVISED, ABOVE.
 
-// Whether the rows of the next edge are loaded before the present one is processed.
-constexpr bool AHEAD = GROUPS * HELD <= 2;
+// Whether edges are visited as incoming and outgoing ones together, by halves of a team.
+constexpr bool TOGETHER = SYMMETRIC && !ABOVE;
+constexpr bool SPLIT = TOGETHER && HALVES;
 
-// Adds the gradients of a node from the neighbours first, first + stride, ... of its list [begin, end); `trips` is
-// equal in all lanes of a warp.
-template <bool IN, bool OUT>
-__device__ __forceinline__ void walk(
-    const Input& input, const Own& own, word node, word begin, word end, word first, word stride, word trips,
-    Gathered& gathered) {
-    word at = begin + first;
-    if (!AHEAD) {
-        for (word trip = 0; trip < trips; ++trip, at += stride) {
-            Place place = place_of<IN, OUT>(input, node, begin, end, at);
-            visit<IN, OUT>(input, own, neighbour_of<IN, OUT>(input, place), gathered);
-        }
-        return;
+// Adds the gradients of a node from its sampled incoming edges under GO, a lane per edge, without the softmax.
+__device__ __forceinline__ void add_sampled(
+    const Input& input, const Node& own, word first, word end, word step, Gathered& gathered) {
+    Heads score;
+    EACH_HEAD(g, h) score.of[g][h] = own.state.of[g][h].x;
+    float own_sum = sum_of_heads(score), sum = 0.0f, loss = 0.0f;
+    for (word at = first + threadIdx.x % SHARED_LANES; at < end; at += step) {
+        if (!is_marked(input.positives, at)) continue;
+        const float* scores = input.source_score + (size_t)__ldg(input.sources + at) * NODE_HEADS;
+        float x = own_sum;
+#pragma unroll
+        for (int h = 0; h < NODE_HEADS; ++h) x += __ldg(scores + h);
+        sum += edge_gradient(input.pair_weight, x * (1.0f / HEADS), true, loss);
     }
-    if (trips == 0) return;
-    Neighbour<IN, OUT> now = neighbour_of<IN, OUT>(input, place_of<IN, OUT>(input, node, begin, end, at));
-    Place next = place_of<IN, OUT>(input, node, begin, end, at + stride);
-    for (word trip = 1; trip < trips; ++trip) {
-        at += stride;
-        Place later = place_of<IN, OUT>(input, node, begin, end, at + stride);
-        Neighbour<IN, OUT> following = neighbour_of<IN, OUT>(input, next);
-        visit<IN, OUT>(input, own, now, gathered);
-        now = following;
-        next = later;
+#pragma unroll
+    for (int lanes = 1; lanes < TEAM; lanes *= 2) {
+        sum += __shfl_xor_sync(ALL_LANES, sum, lanes);
+        loss += __shfl_xor_sync(ALL_LANES, loss, lanes);
     }
-    visit<IN, OUT>(input, own, now, gathered);
+    EACH_HEAD(g, h) gathered.scores[0].of[g][h] += sum;
+    gathered.loss += loss;
 }
 
-// Adds the gradients of a node from its non-edges first, first + stride, ...
-__device__ __forceinline__ void walk_non_edges(
-    const Input& input, const NonEdges& lists, const Own& own, word node, const NonEdgeRange& range, word first,
-    word stride, word trips, Gathered& gathered) {
-    word at = first;
-    for (word trip = 0; trip < trips; ++trip, at += stride) {
-        bool valid = at < range.count, is_target = at < range.as_target_count;
-        word j = node;
-        if (valid) {
-            j = is_target ? __ldg(lists.sources + range.as_target + at)
-                          : __ldg(lists.targets + range.as_source + (at - range.as_target_count));
-        }
-        Row z;
-        float x;
-        if (HAS_DP) {
-            z = load_row(input.z, j);
-            x = sum_of_elements(products(own.z, z)) * (logit_scale() / HEADS);
-        } else {
-            const float* place = is_target ? input.source_score + (size_t)j * HEAD_ROW
-                                           : input.state + ((size_t)j * STATE + SCORE) * HEAD_ROW;
-            Heads go = load_heads(place, first_head());
-            EACH_HEAD(g, h) go.of[g][h] += is_target ? own.target.score.of[g][h] : own.source.of[g][h];
-            x = sum_of_heads(go) * (1.0f / HEADS);
-        }
-        float d = non_edge_gradient(input.pair_weight, x, is_target, gathered.loss);
-        d = valid ? d : 0.0f;
-        if (HAS_DP) {
-            d *= logit_scale();
-            EACH_QUAD(g, k) add_product(gathered.d_z.quad[g][k], make_float4(d, d, d, d), z.quad[g][k]);
-        } else {
-            EACH_HEAD(g, h) {
-                gathered.d_target.of[g][h] += is_target ? d : 0.0f;
-                gathered.d_source.of[g][h] += is_target ? 0.0f : d;
-            }
-        }
+// Gradient of the score of a node as target, from the sums over its edges with scores above zero.
+__device__ __forceinline__ Heads score_gradient_above(const Input& input, const Node& own, size_t nodes, size_t node) {
+    const float* above = input.state + nodes * STATE * NODE_HEADS;
+    Heads d = dot(own.gradient, load_row(above, node)), share = node_heads(above + nodes * ROW, node);
+    EACH_HEAD(g, h) {
+        d.of[g][h] = (1.0f - input.slope) * fmaf(-share.of[g][h], own.state.of[g][h].z, d.of[g][h]);
     }
+    return d;
+}
+
+// A sampled non-edge of a node, loaded by one lane: the other node, and whether this node is the target.
+struct NonEdge {
+    word node, is_target;
+};
+
+// The non-edge number `at` of a node: those as target come first.
+__device__ __forceinline__ NonEdge non_edge_at(const NonEdges& lists, word node, const NonEdgeRange& range, word at) {
+    if (at >= range.count) return {node, 0};
+    bool is_target = at < range.as_target_count;
+    word place = is_target ? range.as_target + at : range.as_source + (at - range.as_target_count);
+    return {__ldg((is_target ? lists.sources : lists.targets) + place), is_target};
+}
+
+// Adds the gradients of a node from its non-edges. `next` are those of the first chunk.
+__device__ __forceinline__ void walk_non_edges(
+    const Input& input, Ring ring, const NonEdges& lists, const Node& own, word node, const NonEdgeRange& range,
+    NonEdge next, word first, word step, Gathered& gathered) {
+    auto load = [&](word at) { return non_edge_at(lists, node, range, at); };
+    auto gather = [&](auto& way, size_t other) {
+        Node result;
+        if (HAS_DP) result.z = way.row(input.z, other);
+        else result.state = way.state(input.state, other);
+        return result;
+    };
+    visit_entries<HAS_DP ? ROW_PARTS : STATE_PARTS, true>(
+        ring, next, first, range.count, step, load, gather,
+        [&](const Node& other, const NonEdge& entries, word lane, word, bool is_entry) {
+            bool is_target = of_lane(entries.is_target, lane);
+            float x;
+            if (HAS_DP) {
+                x = sum_of_elements(products(own.z, other.z)) * (logit_scale() / HEADS);
+            } else {
+                Heads go;
+                EACH_HEAD(g, h) {
+                    float4 mine = own.state.of[g][h], its = other.state.of[g][h];
+                    go.of[g][h] = is_target ? mine.x + its.w : its.x + mine.w;
+                }
+                x = sum_of_heads(go) * (1.0f / HEADS);
+            }
+            float d = non_edge_gradient(input.pair_weight, x, is_target, gathered.loss);
+            d = is_entry ? d : 0.0f;
+            if (HAS_DP) {
+                d *= logit_scale();
+                EACH_QUAD(g, k) add_product(gathered.d_z.quad[g][k], make_float4(d, d, d, d), other.z.quad[g][k]);
+            } else {
+                EACH_HEAD(g, h) {
+                    if (SPLIT) {
+                        gathered.scores[0].of[g][h] += is_target != is_upper() ? d : 0.0f;
+                    } else {
+                        gathered.scores[0].of[g][h] += is_target ? d : 0.0f;
+                        gathered.scores[1].of[g][h] += is_target ? 0.0f : d;
+                    }
+                }
+            }
+        });
 }
 
 // Sums over the nodes of a block.
@@ -94,9 +124,9 @@ struct VectorSums {
 // Completes the gradient of a node, stores it, and adds its part of the gradients of the vectors. All lanes of a warp
 // call this; those with `stores` store.
 __device__ __forceinline__ void finish(
-    const Own& own, Gathered& gathered, const float* vectors, word node, bool stores, float* d_z, VectorSums& sums) {
+    const Node& own, Gathered& gathered, const float* vectors, word node, bool stores, float* d_z, VectorSums& sums) {
     if (HAS_GO) {
-        Factors target = spread(gathered.d_target), source = spread(gathered.d_source);
+        Factors target = spread(gathered.scores[0]), source = spread(gathered.scores[1]);
         Row a_target = load_row(vectors, 0), a_source = load_row(vectors, 1);
         EACH_QUAD(g, k) {
             add_product(gathered.d_z.quad[g][k], target.of[g], a_target.quad[g][k]);
@@ -110,9 +140,7 @@ __device__ __forceinline__ void finish(
     if (stores) store_row(d_z, node, gathered.d_z);
 }
 
-__device__ __forceinline__ Gathered nothing() { return {zero_row(), all_heads(0.0f), all_heads(0.0f), 0.0f}; }
-
-extern "C" __global__ void __launch_bounds__(THREADS, 2) attention_backward(
+extern "C" __global__ void __launch_bounds__(THREADS, ABOVE && GROUPS == 1 && HELD <= 2 ? 3 : 2) attention_backward(
     word nodes, const word* __restrict__ offsets, const word* __restrict__ sources,
     const word* __restrict__ out_offsets, const word* __restrict__ targets, const word* __restrict__ positions,
     const word* __restrict__ heavy, word heavy_count, word heavy_blocks, word most_edges, const float* __restrict__ z,
@@ -124,6 +152,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) attention_backward(
     double inverse_count, const word* __restrict__ sample_error, float* __restrict__ d_z, float* partial,
     double* losses, word* counter, float* d_vectors, double* record IF_EDGES(, Edges edges)) {
     __shared__ BlockMemory memory;
+    Ring ring = ring_of_block();
     IF_EDGES(__shared__ FeatureSums<CHUNK_SHARE> features;)
     Input input = {offsets, sources,  out_offsets, targets, positions,  z,          source_score, state,
                    gradient, keep,    chosen,      positives, keep_scale, slope,    pair_weight
@@ -134,8 +163,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) attention_backward(
     IF_EDGES(if (EDGE_FEATURES) clear_feature_sums(features);)
     // A block has one heavy node after another, or a few light nodes at a time.
     bool is_heavy = blockIdx.x < heavy_blocks;
-    word first = is_heavy ? threadIdx.x / TEAM : threadIdx.x % SHARED_LANES / TEAM;
-    word stride = is_heavy ? TEAMS_PER_BLOCK : TEAMS;
+    word first = is_heavy ? threadIdx.x / SHARED_LANES * SHARED_LANES : 0, stride = is_heavy ? THREADS : SHARED_LANES;
     size_t step = is_heavy ? heavy_blocks : (size_t)(gridDim.x - heavy_blocks) * NODES_PER_BLOCK;
     // Place of the warp's first node, among the heavy nodes or among all, and the end of the places.
     size_t warp_place = is_heavy ? blockIdx.x
@@ -149,44 +177,53 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) attention_backward(
         word out = SYMMETRIC ? begin : out_offsets[node], out_end = SYMMETRIC ? end : out_offsets[node + 1];
         bool works = is_heavy || (place < nodes && end - begin <= most_edges && out_end - out <= most_edges);
         if (!works) end = begin, out_end = out;
+        if (!__any_sync(ALL_LANES, works)) continue;
         NonEdgeRange range = {0, 0, 0, 0};
         if (SUPERVISED && works) range = range_of(lists, node);
-        word in_trips = turns(end - begin, stride), out_trips = turns(out_end - out, stride);
-        word trips = turns(range.count, stride);
-        if (NODES_PER_WARP > 1) {
-            in_trips = warp_max(in_trips);
-            if (!SYMMETRIC) out_trips = warp_max(out_trips);
-            if (SUPERVISED) trips = warp_max(trips);
-        }
-        if (!__any_sync(ALL_LANES, works)) continue;
-        Own own = own_of(input, node);
-        Gathered gathered = nothing();
+        // The first non-edges are on their way while edges are processed.
+        NonEdge others = {node, 0};
+        if (SUPERVISED) others = non_edge_at(lists, node, range, first + threadIdx.x % SHARED_LANES);
+        Node own = {load_row(z, node), load_row(gradient, node), load_state(state, node)};
+        Heads above = all_heads(0.0f);
+        if (ABOVE) above = score_gradient_above(input, own, nodes, node);
+        Gathered gathered = {zero_row(), {all_heads(0.0f), all_heads(0.0f)}, 0.0f};
 #if RESUMES
-        walk<true, false>(input, own, node, begin, end, first, stride, in_trips, gathered);
+        walk<true, false>(input, ring, own, node, begin + first, end, stride, gathered);
         continue;
 #endif
-        if (SYMMETRIC) {
-            walk<true, true>(input, own, node, begin, end, first, stride, in_trips, gathered);
+        if (TOGETHER) {
+            walk<true, true>(input, ring, own, node, begin + first, end, stride, gathered);
         } else {
-            walk<true, false>(input, own, node, begin, end, first, stride, in_trips, gathered);
-            walk<false, true>(input, own, node, out, out_end, first, stride, out_trips, gathered);
+            if (!ABOVE) walk<true, false>(input, ring, own, node, begin + first, end, stride, gathered);
+            if (ABOVE && SUPERVISED) add_sampled(input, own, begin + first, end, stride, gathered);
+            walk<false, true>(input, ring, own, node, out + first, out_end, stride, gathered);
         }
-        if (SUPERVISED) walk_non_edges(input, lists, own, node, range, first, stride, trips, gathered);
+        if (SUPERVISED) walk_non_edges(input, ring, lists, own, node, range, others, first, stride, gathered);
         if (team_lane() == 0) loss += gathered.loss;
         add_teams<TEAM, SHARED_LANES>(gathered.d_z);
         if (HAS_GO) {
-            add_teams<TEAM, SHARED_LANES>(gathered.d_target);
-            add_teams<TEAM, SHARED_LANES>(gathered.d_source);
+            if (SPLIT) {
+                EACH_HEAD(g, h) {
+                    float mine = gathered.scores[0].of[g][h], its = __shfl_xor_sync(ALL_LANES, mine, OWNERS);
+                    gathered.scores[0].of[g][h] = is_upper() ? its : mine;
+                    gathered.scores[1].of[g][h] = is_upper() ? mine : its;
+                }
+            }
+            add_teams<TEAM, SHARED_LANES>(gathered.scores[0]);
+            add_teams<TEAM, SHARED_LANES>(gathered.scores[1]);
         }
         if (is_heavy) {
             add_teams<SHARED_LANES, 32>(gathered.d_z);
             add_warps(gathered.d_z, memory);
             if (HAS_GO) {
-                add_teams<SHARED_LANES, 32>(gathered.d_target);
-                add_warps(gathered.d_target, memory);
-                add_teams<SHARED_LANES, 32>(gathered.d_source);
-                add_warps(gathered.d_source, memory);
+                add_teams<SHARED_LANES, 32>(gathered.scores[0]);
+                add_warps(gathered.scores[0], memory);
+                add_teams<SHARED_LANES, 32>(gathered.scores[1]);
+                add_warps(gathered.scores[1], memory);
             }
+        }
+        if (ABOVE) {
+            EACH_HEAD(g, h) gathered.scores[0].of[g][h] += above.of[g][h];
         }
         bool stores = is_heavy ? threadIdx.x < TEAM : works && threadIdx.x % SHARED_LANES < TEAM;
         finish(own, gathered, vectors, node, stores, d_z, sums);

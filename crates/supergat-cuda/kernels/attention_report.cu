@@ -1,4 +1,4 @@
-// Attention as a result: alpha_ij = exp(LeakyReLU(e_ij) + ln w_ij - largest_i) / sum_i and the edge logit of every edge
+// Attention as a result: alpha_ij = exp(LeakyReLU(e_ij) + ln w_ij - ln sum_i) and the edge logit of every edge
 // and head, and the mean logit over heads of pairs. V2 has no LeakyReLU around e_ij.
 
 // Raw scores of the pair j -> i.
@@ -11,8 +11,7 @@ __device__ __forceinline__ void raw_scores(
     if (IS_V2 || HAS_DP) target = load_row(z, target_row(i)), source = load_row(z, source_row(j));
     dp = pair_score(a, target, source, slope);
     if (HAS_GO) {
-        Heads target = load_heads(state + (i * STATE + SCORE) * HEAD_ROW, first_head());
-        Heads source = load_heads(source_score + j * HEAD_ROW, first_head());
+        Heads target = load_slot(state, i, SCORE), source = node_heads(source_score, j);
         EACH_HEAD(g, h) go.of[g][h] = target.of[g][h] + source.of[g][h];
     }
 }
@@ -26,8 +25,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) edge_values(
     word node = (word)min(team, (size_t)nodes - 1), begin = offsets[node], end = team < nodes ? offsets[node + 1] : begin;
     word trips = warp_max(end - begin);
     int first = first_head();
-    Heads largest = load_heads(state + ((size_t)node * STATE + LARGEST) * HEAD_ROW, first);
-    Heads inverse = load_heads(state + ((size_t)node * STATE + INVERSE) * HEAD_ROW, first);
+    State own = load_state(state, node);
     for (word trip = 0; trip < trips; ++trip) {
         bool valid = begin + trip < end;
         size_t edge = valid ? begin + trip : 0;
@@ -39,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) edge_values(
             float score = leaky_score(form_score(go.of[g][h], dp.of[g][h]) IF_EDGES(+ terms.score.of[g][h]), slope);
             IF_EDGES(score += terms.log_weight;)
             if (valid && head < HEADS && team_lane() < OWNERS) {
-                coefficients[edge * HEADS + head] = __expf(score - largest.of[g][h]) * inverse.of[g][h];
+                coefficients[edge * HEADS + head] = coefficient(score, own.of[g][h]);
                 logits[edge * HEADS + head] = form_logit(go.of[g][h], dp.of[g][h]);
             }
         }

@@ -1,4 +1,5 @@
-// Scores of nodes: t_i = a_target . z_i in the state, s_i = a_source . z_i, for each head.
+// Scores of nodes: t_i = a_target . z_i in the state, s_i = a_source . z_i, for each head. Forward passes read
+// the scores of sources only, from an array of their own.
 
 extern "C" __global__ void __launch_bounds__(THREADS) attention_scores(
     word nodes, const float* __restrict__ z, const float* __restrict__ vectors, float* __restrict__ state,
@@ -8,7 +9,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_scores(
     Row own = load_row(z, node);
     Heads target = dot(own, load_row(vectors, 0)), source = dot(own, load_row(vectors, 1));
     if (team < nodes) {
-        store_heads(state + (node * STATE + SCORE) * HEAD_ROW, first_head(), target);
-        store_heads(source_score + node * HEAD_ROW, first_head(), source);
+        store_scores(state, node, target, source);
+        store_node_heads(source_score, node, source);
     }
 }

@@ -44,15 +44,12 @@ struct Input {
 // A node as target: t_i, g_i and its state.
 struct Target {
     Row row, gradient;
-    Heads largest, inverse, shared;
+    State state;
 };
 
 __device__ __forceinline__ Target target_of(const Input& input, size_t node) {
-    const float* state = input.state + node * STATE * HEAD_ROW;
-    int first = first_head();
     return {load_row(input.z, target_row(node)), load_row(input.gradient, node),
-            load_heads(state + LARGEST * HEAD_ROW, first), load_heads(state + INVERSE * HEAD_ROW, first),
-            load_heads(state + SHARED * HEAD_ROW, first)};
+            load_state(input.state, node)};
 }
 
 // An edge of a node: its other end, and its position among the incoming edges.
@@ -104,9 +101,9 @@ __device__ __forceinline__ EdgeGradient gradient_of(
 #endif
     int first = first_head();
     EACH_HEAD(g, h) {
-        float alpha = __expf(scores.of[g][h] - target.largest.of[g][h]) * target.inverse.of[g][h];
+        float alpha = coefficient(scores.of[g][h], target.state.of[g][h]);
         float keep = DROPS ? by_bit(edge.keep[g], first + h, input.keep_scale) : 1.0f;
-        float d = alpha * (products.of[g][h] * keep - target.shared.of[g][h]);
+        float d = alpha * (products.of[g][h] * keep - target.state.of[g][h].z);
         result.softmax.of[g][h] = edge.valid ? d : 0.0f;
         result.weight.of[g][h] = edge.valid ? alpha * keep : 0.0f;
     }

@@ -17,7 +17,7 @@ constexpr float EPSILON = 1e-5f;
 constexpr float MOMENTUM = 0.1f;
 
 struct Shape {
-    unsigned nodes, quads, vectors, groups, lane_heads, heads, features, slots;
+    unsigned nodes, quads, vectors, groups, lane_heads, heads, features, slots, slot;
 };
 
 // What is added to the sums: nothing, the product that is in `out` already plus a second bias, or rows under a mask.
@@ -95,14 +95,13 @@ __device__ __forceinline__ void column_sums(
     unsigned nodes, unsigned quads, float4* partial, unsigned* tickets, Visit visit, Finish finish)
 {
     __shared__ float4 shared[256];
-    __shared__ bool last;
     unsigned columns = quads < 256 ? quads : 256, rows = 256 / columns;
     unsigned row = threadIdx.x / columns, column = threadIdx.x % columns, quad = blockIdx.y * columns + column;
     bool working = row < rows && quad < quads;
     float4 sums[K];
     for (int k = 0; k < K; k++) sums[k] = zero_quad();
     if (working) {
-#pragma unroll 2
+#pragma unroll 4
         for (size_t node = (size_t)blockIdx.x * rows + row; node < nodes; node += (size_t)gridDim.x * rows)
             visit(node * quads + quad, quad, sums);
     }
@@ -114,12 +113,7 @@ __device__ __forceinline__ void column_sums(
         if (row == 0 && quad < quads)
             __stcg(&partial[((size_t)blockIdx.x * K + k) * quads + quad], sum_rows(shared, rows, columns, column));
     }
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) last = atomicAdd(&tickets[blockIdx.y], 1u) + 1 == gridDim.x;
-    __syncthreads();
-    if (!last) return;
-    __threadfence();
+    if (!arrives_last(&tickets[blockIdx.y])) return;
 #pragma unroll
     for (int k = 0; k < K; k++) {
         float4 sum = zero_quad();
@@ -136,32 +130,89 @@ __device__ __forceinline__ void column_sums(
     if (threadIdx.x == 0) tickets[blockIdx.y] = 0;
 }
 
-// Writes y and the mean of each column.
-extern "C" __global__ void __launch_bounds__(256) batch_mean(unsigned nodes, unsigned quads, Shortcut shortcut,
-    const float4* __restrict__ sums, const float4* __restrict__ bias, float4* out, float4* partial, unsigned* tickets,
-    float4* mean)
+// Rows that a thread reads at once.
+constexpr unsigned TURNS = 4;
+
+// Mean of some numbers, and the sum of their squared differences from it.
+struct Moments {
+    float count;
+    float4 mean, squares;
+};
+
+// Moments of the numbers of both:
+//
+//   n = n_a + n_b    mean = mean_a + d n_b / n    squares = squares_a + squares_b + d^2 n_a n_b / n    d = mean_b - mean_a
+__device__ __forceinline__ Moments merged(const Moments& a, const Moments& b)
 {
-    float share = 1.f / (float)nodes;
-    column_sums<1>(nodes, quads, partial, tickets,
-        [&](size_t at, unsigned quad, float4* sum) {
-            float4 y = shortened(shortcut, sums, bias, out, at, quad);
-            out[at] = y;
-            add(sum[0], y);
-        },
-        [&](unsigned quad, float4* sum) { mean[quad] = times(sum[0], all(share)); });
+    float count = a.count + b.count, share = b.count > 0.f ? b.count / count : 0.f;
+    float4 d = minus(b.mean, a.mean), squares = a.squares;
+    add(squares, b.squares);
+    return {count, times_plus(d, all(share), a.mean), times_plus(times(d, d), all(a.count * share), squares)};
 }
 
-// Writes the variance of each column of y.
-extern "C" __global__ void __launch_bounds__(256) batch_variance(unsigned nodes, unsigned quads,
-    const float4* __restrict__ y, const float4* __restrict__ mean, float4* partial, unsigned* tickets, float4* variance)
+// Moments of `rows` rows of `columns` columns in shared memory, in order, by the threads of the first row.
+__device__ __forceinline__ Moments merge_rows(Moments* shared, const Moments& own, unsigned rows, unsigned columns)
 {
-    float share = 1.f / (float)nodes;
-    column_sums<1>(nodes, quads, partial, tickets,
-        [&](size_t at, unsigned quad, float4* sum) {
-            float4 difference = minus(y[at], mean[quad]);
-            sum[0] = times_plus(difference, difference, sum[0]);
-        },
-        [&](unsigned quad, float4* sum) { variance[quad] = times(sum[0], all(share)); });
+    __syncthreads();
+    shared[threadIdx.x] = own;
+    __syncthreads();
+    Moments all_rows = own;
+    for (unsigned r = 1; r < rows && threadIdx.x < columns; r++)
+        all_rows = merged(all_rows, shared[r * columns + threadIdx.x]);
+    return all_rows;
+}
+
+// Writes y, and the mean and the variance of each column. Threads and blocks are those of `column_sums`.
+extern "C" __global__ void __launch_bounds__(256) batch_statistics(unsigned nodes, unsigned quads, Shortcut shortcut,
+    const float4* __restrict__ sums, const float4* __restrict__ bias, float4* out, float4* partial, unsigned* tickets,
+    float4* mean, float4* variance)
+{
+    __shared__ Moments shared[256];
+    unsigned columns = quads < 256 ? quads : 256, rows = 256 / columns;
+    unsigned row = threadIdx.x / columns, column = threadIdx.x % columns, quad = blockIdx.y * columns + column;
+    bool working = row < rows && quad < quads;
+    size_t step = (size_t)gridDim.x * rows;
+    Moments own = {0.f, zero_quad(), zero_quad()};
+    if (working) {
+        for (size_t first = (size_t)blockIdx.x * rows + row; first < nodes; first += TURNS * step) {
+            float4 y[TURNS];
+#pragma unroll
+            for (unsigned k = 0; k < TURNS; k++) {
+                size_t node = first + k * step;
+                if (node < nodes) y[k] = shortened(shortcut, sums, bias, out, node * quads + quad, quad);
+            }
+#pragma unroll
+            for (unsigned k = 0; k < TURNS; k++) {
+                size_t node = first + k * step;
+                if (node >= nodes) break;
+                out[node * quads + quad] = y[k];
+                own = merged(own, {1.f, y[k], zero_quad()});
+            }
+        }
+    }
+    own = merge_rows(shared, own, rows, columns);
+    if (row == 0 && quad < quads) {
+        __stcg(&partial[(size_t)blockIdx.x * 2 * quads + quad], own.mean);
+        __stcg(&partial[((size_t)blockIdx.x * 2 + 1) * quads + quad], own.squares);
+    }
+    if (!arrives_last(&tickets[blockIdx.y])) return;
+    own = {0.f, zero_quad(), zero_quad()};
+    if (working) {
+#pragma unroll 4
+        for (unsigned b = row; b < gridDim.x; b += rows) {
+            // Nodes of a block: `rows` of every whole step, and some of the rest.
+            size_t rest = nodes % step, before = (size_t)b * rows;
+            float count = (float)(nodes / step * rows + (rest > before ? min(rest - before, (size_t)rows) : 0));
+            float4 of_mean = __ldcg(&partial[(size_t)b * 2 * quads + quad]);
+            own = merged(own, {count, of_mean, __ldcg(&partial[((size_t)b * 2 + 1) * quads + quad])});
+        }
+    }
+    own = merge_rows(shared, own, rows, columns);
+    if (row == 0 && quad < quads) {
+        mean[quad] = own.mean;
+        variance[quad] = times(own.squares, all(1.f / (float)nodes));
+    }
+    if (threadIdx.x == 0) tickets[blockIdx.y] = 0;
 }
 
 // out = act(w x + c) in place, with the statistics of columns. Writes x unless `normalised` is null. If the statistics

@@ -15,6 +15,18 @@ __device__ __forceinline__ float4 sum_rows(const float4* shared, unsigned rows, 
     return sum;
 }
 
+// Whether the block is the last to arrive at a ticket. It then sees what all others have written.
+__device__ __forceinline__ bool arrives_last(unsigned* ticket)
+{
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(ticket, 1u) + 1 == gridDim.x;
+    __syncthreads();
+    if (last) __threadfence();
+    return last;
+}
+
 // Activations: 0 none, 1 ELU, 2 ReLU.
 __device__ __forceinline__ float activated(unsigned activation, float x)
 {

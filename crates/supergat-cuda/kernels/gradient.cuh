@@ -13,14 +13,14 @@ __device__ __forceinline__ bool is_marked(const byte* positives, word edge) {
 // Gradient of every head's logit for a sampled edge with mean logit x; adds the loss if `counts`.
 __device__ __forceinline__ float edge_gradient(float pair_weight, float x, bool counts, float& loss) {
     float small = __expf(-fabsf(x));
-    if (counts) loss += softplus(-x, small);
+    loss += counts ? softplus(-x, small) : 0.0f;
     return -__fdividef(x > 0.0f ? small : 1.0f, 1.0f + small) * pair_weight;
 }
 
 // Gradient of every head's logit for a sampled non-edge with mean logit x; adds the loss if `counts`.
 __device__ __forceinline__ float non_edge_gradient(float pair_weight, float x, bool counts, float& loss) {
     float small = __expf(-fabsf(x));
-    if (counts) loss += softplus(x, small);
+    loss += counts ? softplus(x, small) : 0.0f;
     return __fdividef(x > 0.0f ? 1.0f : small, 1.0f + small) * pair_weight;
 }
 

@@ -49,9 +49,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) count_margin(
             word rank = (word)stream.below((wide)begin * per_edge + slot, free);
             word rival = pool ? list[rank] : outside_node(list, length, rank), source = sources[edge];
             for (int head = 0; head < 8 && group * 8 + head < HEADS; ++head) {
-                float target = state[((size_t)node * STATE + SCORE) * HEAD_ROW + group * 8 + head];
-                float e_edge = target + source_score[(size_t)source * HEAD_ROW + group * 8 + head];
-                float e_rival = target + source_score[(size_t)rival * HEAD_ROW + group * 8 + head];
+                float target = state[((size_t)node * NODE_HEADS + group * 8 + head) * STATE + SCORE];
+                float e_edge = target + source_score[(size_t)source * NODE_HEADS + group * 8 + head];
+                float e_rival = target + source_score[(size_t)rival * NODE_HEADS + group * 8 + head];
                 float gap = leaky(e_rival, slope) + margin - leaky(e_edge, slope);
                 if (gap > 0.0f) {
                     loss += gap;

@@ -45,24 +45,108 @@ extern "C" __global__ void __launch_bounds__(256) mean_forward(size_t count, uns
 }
 
 struct Shape {
-    unsigned nodes, quads, vectors, groups, lane_heads, heads, features, slots;
+    unsigned nodes, quads, vectors, groups, lane_heads, heads, features, slots, slot;
 };
 
-// Adds g_i . s_i of each head of the rows in shared memory: thread (row, group, lane).
-__device__ __forceinline__ void write_shared(const float4* products, unsigned rows, size_t first, Shape shape, float* state)
+// Writes g_i . s_i of each head of the rows in shared memory: thread (row, group, head).
+__device__ __forceinline__ void write_shared(
+    const float4* products, unsigned rows, size_t first, Shape shape, float* state)
 {
-    unsigned per_row = shape.groups * 8;
+    unsigned per_row = shape.groups * shape.lane_heads;
     for (unsigned t = threadIdx.x; t < rows * per_row; t += blockDim.x) {
-        unsigned row = t / per_row, group = t % per_row / 8, lane = t % 8;
-        if (first + row >= shape.nodes) continue;
+        unsigned row = t / per_row, group = t % per_row / shape.lane_heads, head = t % shape.lane_heads;
+        size_t node = first + row;
+        if (node >= shape.nodes) continue;
         const float* p = (const float*)(products + row * shape.quads) + group * shape.vectors * 8;
         float sum = 0.f;
-        unsigned head = lane % shape.lane_heads;
         for (unsigned v = 0; v < shape.vectors; v++)
             for (unsigned l = head; l < 8; l += shape.lane_heads) sum += p[v * 8 + l];
-        state[(first + row) * shape.slots * per_row + (shape.slots - 1) * per_row + group * 8 + lane] = sum;
+        state[(node * per_row + t % per_row) * shape.slots + shape.slot] = sum;
     }
 }
+
+// What a thread of output_backward works on: row and column in the block, and quad of the row.
+struct Part {
+    unsigned rows, columns, row, column, quad;
+    bool working;
+};
+
+// The arguments of output_backward.
+struct From {
+    unsigned mean, activation;
+    const unsigned char* keep;
+    float scale;
+    const float* above;
+    const float4* output;
+    const float4* sums;
+};
+
+// Writes the gradients of all rows of a block, TURNS rows of a thread at once, and returns the sum of the gradients of
+// outputs of this thread's rows and quad.
+template <unsigned TURNS>
+__device__ __forceinline__ float4 rows_backward(const Shape& shape, const Part& part, const From& from,
+    float4* __restrict__ gradient, float* __restrict__ state, float4* shared)
+{
+    float4 sum = zero_quad();
+    float share = 1.f / (float)shape.heads;
+    unsigned together = TURNS * part.rows;
+    for (size_t first = (size_t)blockIdx.x * together; first < shape.nodes; first += (size_t)gridDim.x * together) {
+        float4 gradients[TURNS];
+#pragma unroll
+        for (unsigned turn = 0; turn < TURNS; turn++) {
+            size_t node = first + turn * part.rows + part.row;
+            bool reads = part.working && node < shape.nodes && !from.mean;
+            gradients[turn] = reads ? gradient[node * shape.quads + part.quad] : zero_quad();
+        }
+#pragma unroll
+        for (unsigned turn = 0; turn < TURNS; turn++) {
+            size_t node = first + turn * part.rows + part.row;
+            if (!part.working || node >= shape.nodes) continue;
+            float4 g = gradients[turn];
+            size_t at = node * shape.quads + part.quad;
+            if (from.mean) {
+                float* each = &g.x;
+                float* total = &sum.x;
+                unsigned group_quads = shape.vectors * 2, group = part.quad / group_quads;
+#pragma unroll
+                for (unsigned k = 0; k < 4; k++) {
+                    unsigned within = (part.quad - group * group_quads) * 4 + k;
+                    unsigned f = within / shape.lane_heads, h = group * 8 + within % shape.lane_heads;
+                    if (f < shape.features && h < shape.heads) {
+                        float d = from.above[node * shape.features + f];
+                        total[k] += d;
+                        each[k] = d * share;
+                    }
+                }
+            } else {
+                if (from.activation != 0) {
+                    float4 y = from.output[at];
+                    g.x *= slope(from.activation, y.x);
+                    g.y *= slope(from.activation, y.y);
+                    g.z *= slope(from.activation, y.z);
+                    g.w *= slope(from.activation, y.w);
+                }
+                if (from.keep != nullptr) drop(g, from.keep, at, from.scale);
+                add(sum, g);
+            }
+            gradient[at] = g;
+            if (state != nullptr) {
+                float4 s = from.sums[at];
+                shared[(turn * part.rows + part.row) * part.columns + part.column] =
+                    make_float4(g.x * s.x, g.y * s.y, g.z * s.z, g.w * s.w);
+            }
+        }
+        if (state != nullptr) {
+            __syncthreads();
+            write_shared(shared, together, first, shape, state);
+            __syncthreads();
+        }
+    }
+    return sum;
+}
+
+// Rows that a thread has at once, if there are so many.
+constexpr unsigned MOST_TURNS = 4;
 
 // Threads: `columns` quads of a row by `rows` rows; blocks along y take further columns. The last block of a column
 // adds the sums of all blocks in their order.
@@ -70,70 +154,25 @@ __device__ __forceinline__ void write_shared(const float4* products, unsigned ro
 // mean = 0: `gradient` is read (from above) and overwritten. mean = 1: it is computed from `above`.
 extern "C" __global__ void __launch_bounds__(256) output_backward(Shape shape, unsigned mean, unsigned activation,
     const unsigned char* __restrict__ keep, float scale, const float* __restrict__ above,
-    const float4* __restrict__ output, const float4* __restrict__ sums, float4* gradient, float* state,
-    float4* partial, unsigned* tickets, float* __restrict__ bias)
+    const float4* __restrict__ output, const float4* __restrict__ sums, float4* __restrict__ gradient,
+    float* __restrict__ state, float4* partial, unsigned* tickets, float* __restrict__ bias)
 {
-    __shared__ float4 shared[256];
-    __shared__ bool last;
+    __shared__ float4 shared[MOST_TURNS * 256];
     unsigned columns = shape.quads < 256 ? shape.quads : 256, rows = 256 / columns;
     unsigned row = threadIdx.x / columns, column = threadIdx.x % columns, quad = blockIdx.y * columns + column;
     bool working = row < rows && quad < shape.quads;
-    bool whole = gridDim.y == 1 && state != nullptr;
-    float4 sum = zero_quad();
-    float share = 1.f / (float)shape.heads;
-    for (size_t first = (size_t)blockIdx.x * rows; first < shape.nodes; first += (size_t)gridDim.x * rows) {
-        size_t node = first + row;
-        float4 g = zero_quad();
-        if (working && node < shape.nodes) {
-            size_t at = node * shape.quads + quad;
-            if (mean) {
-                float* each = &g.x;
-                float* total = &sum.x;
-                unsigned group_quads = shape.vectors * 2, group = quad / group_quads;
-#pragma unroll
-                for (unsigned k = 0; k < 4; k++) {
-                    unsigned within = (quad - group * group_quads) * 4 + k;
-                    unsigned f = within / shape.lane_heads, h = group * 8 + within % shape.lane_heads;
-                    if (f < shape.features && h < shape.heads) {
-                        float d = above[node * shape.features + f];
-                        total[k] += d;
-                        each[k] = d * share;
-                    }
-                }
-            } else {
-                g = gradient[at];
-                if (activation != 0) {
-                    float4 y = output[at];
-                    g.x *= slope(activation, y.x);
-                    g.y *= slope(activation, y.y);
-                    g.z *= slope(activation, y.z);
-                    g.w *= slope(activation, y.w);
-                }
-                if (keep != nullptr) drop(g, keep, at, scale);
-                add(sum, g);
-            }
-            gradient[at] = g;
-            if (whole) {
-                float4 s = sums[at];
-                shared[threadIdx.x] = make_float4(g.x * s.x, g.y * s.y, g.z * s.z, g.w * s.w);
-            }
-        }
-        if (whole) {
-            __syncthreads();
-            write_shared(shared, rows, first, shape, state);
-            __syncthreads();
-        }
-    }
+    Part part = {rows, columns, row, column, quad, working};
+    From from = {mean, activation, keep, scale, above, output, sums};
+    // Blocks that have parts of a row only do not know its products.
+    float* to = gridDim.y == 1 ? state : nullptr;
+    float4 sum = shape.nodes > gridDim.x * rows ? rows_backward<MOST_TURNS>(shape, part, from, gradient, to, shared)
+                                                : rows_backward<1>(shape, part, from, gradient, to, shared);
+    __syncthreads();
     shared[threadIdx.x] = sum;
     __syncthreads();
     if (row == 0 && quad < shape.quads)
         __stcg(&partial[(size_t)blockIdx.x * shape.quads + quad], sum_rows(shared, rows, columns, column));
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) last = atomicAdd(&tickets[blockIdx.y], 1u) + 1 == gridDim.x;
-    __syncthreads();
-    if (!last) return;
-    __threadfence();
+    if (!arrives_last(&tickets[blockIdx.y])) return;
     sum = zero_quad();
     if (working) {
         for (unsigned b = row; b < gridDim.x; b += rows) add(sum, __ldcg(&partial[(size_t)b * shape.quads + quad]));
@@ -172,5 +211,8 @@ extern "C" __global__ void __launch_bounds__(256) shared_term(Shape shape, const
             sum = fmaf(gradient[start + v * 8 + lane], sums[start + v * 8 + lane], sum);
     }
     for (unsigned d = shape.lane_heads; d < 8; d <<= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, d);
-    if (node < shape.nodes) state[(node * shape.slots + shape.slots - 1) * per_row + group * 8 + lane] = sum;
+    if (node < shape.nodes && lane < shape.lane_heads) {
+        size_t head = (node * shape.groups + group) * shape.lane_heads + lane;
+        state[head * shape.slots + shape.slot] = sum;
+    }
 }

@@ -19,11 +19,11 @@ constexpr int power_from(int n, int power = 1) { return power >= n ? power : pow
 
 // Quads per group.
 constexpr int QUADS = 2 * VECTORS;
-// Lanes of a team: few, but enough for at most two quads per lane if possible.
+// Lanes of a team: few, but enough for at most three quads per lane if possible.
 constexpr int team_from(int lanes) {
-    return lanes >= 32 || lanes >= QUADS || GROUPS * ((QUADS + lanes - 1) / lanes) <= 2 ? lanes : team_from(2 * lanes);
+    return lanes >= 32 || lanes >= QUADS || GROUPS * ((QUADS + lanes - 1) / lanes) <= 3 ? lanes : team_from(2 * lanes);
 }
-constexpr int TEAM = team_from(smaller(8, power_from(QUADS)));
+constexpr int TEAM = QUADS > 8 ? team_from(4) : power_from(QUADS);
 constexpr int TEAM_BITS = bits_of(TEAM);
 // Quads of a lane in each group.
 constexpr int HELD = (QUADS + TEAM - 1) / TEAM;
@@ -34,9 +34,10 @@ constexpr int OWNED = LANE_HEADS / OWNERS;
 // First bit of the lane that heads are exchanged over, and the number of exchanges.
 constexpr int FIRST_BIT = LANE_HEADS == 8 ? 1 : 0;
 constexpr int EXCHANGES = bits_of(QUAD_HEADS / OWNED);
-// Numbers per row and per row of heads.
+// Numbers per row and per row of heads, and heads of a node.
 constexpr int ROW = GROUPS * QUADS * 4;
 constexpr int HEAD_ROW = GROUPS * 8;
+constexpr int NODE_HEADS = GROUPS * LANE_HEADS;
 // Lanes that share a node, and the teams among them.
 constexpr int SHARED_LANES = NODE_LANES > TEAM ? NODE_LANES : TEAM;
 constexpr int TEAMS = SHARED_LANES / TEAM;
@@ -46,8 +47,11 @@ constexpr int NODES_PER_WARP = 32 / SHARED_LANES;
 constexpr int NODES_PER_BLOCK = WARPS * NODES_PER_WARP;
 constexpr int TEAMS_PER_BLOCK = THREADS / TEAM;
 
-// Slots of the state of a node.
-constexpr int SCORE = 0, LARGEST = 1, INVERSE = 2, SHARED = 3, STATE = 4;
+// Slots of the state of a node, a quad per head: the score of the node as target, the logarithm of the sum of the
+// exponentials of its scores, the shared term of the gradients of its coefficients, and its score as source. Forms without
+// scores of nodes, whose logits may be large, have the rounding error of the logarithm in place of the first.
+constexpr int SCORE = 0, LOG_SUM = 1, SHARED = 2, SOURCE = 3, STATE = 4;
+constexpr int REST = SCORE;
 
 // Forms of the scores: GO, DP, SD, MX, V2.
 constexpr bool IS_V2 = FORM == 4;
@@ -62,6 +66,11 @@ struct Row {
 // A lane's numbers per head.
 struct Heads {
     float of[GROUPS][OWNED];
+};
+
+// A lane's part of the state of a node.
+struct State {
+    float4 of[GROUPS][OWNED];
 };
 
 // Factors of a lane's elements.
@@ -83,6 +92,12 @@ __device__ __forceinline__ void add_product(float4& sum, float4 a, float4 b) {
     sum.y = fmaf(a.y, b.y, sum.y);
     sum.z = fmaf(a.z, b.z, sum.z);
     sum.w = fmaf(a.w, b.w, sum.w);
+}
+
+__device__ __forceinline__ float4 absolute(float4 a) { return make_float4(fabsf(a.x), fabsf(a.y), fabsf(a.z), fabsf(a.w)); }
+
+__device__ __forceinline__ float4 above_zero(float4 a) {
+    return make_float4(fmaxf(a.x, 0.0f), fmaxf(a.y, 0.0f), fmaxf(a.z, 0.0f), fmaxf(a.w, 0.0f));
 }
 
 __device__ __forceinline__ float4 exchanged(float4 a, int step) {
@@ -167,8 +182,69 @@ __device__ __forceinline__ void store_heads(float* to, int first, const Heads& f
     if (team_lane() < OWNERS) put_heads(to, first, from);
 }
 
-// Sums over features: elements of a lane's quads, added up over its quads, become numbers per head.
-__device__ __forceinline__ Heads fold(const Factors& elements) {
+// Place of a head that a lane owns, among the heads of all nodes.
+__device__ __forceinline__ size_t head_place(size_t node, int g, int h) {
+    return node * NODE_HEADS + g * LANE_HEADS + first_head() + h;
+}
+
+// Loads the numbers per head of a node.
+__device__ __forceinline__ Heads node_heads(const float* from, size_t node) {
+    Heads result;
+    EACH_HEAD(g, h) result.of[g][h] = __ldg(from + head_place(node, g, h));
+    return result;
+}
+
+// Stores a team's numbers per head of a node.
+__device__ __forceinline__ void store_node_heads(float* to, size_t node, const Heads& from) {
+    if (team_lane() >= OWNERS) return;
+    EACH_HEAD(g, h) to[head_place(node, g, h)] = from.of[g][h];
+}
+
+// Loads the state of a node.
+__device__ __forceinline__ State load_state(const float* state, size_t node) {
+    State result;
+    EACH_HEAD(g, h) result.of[g][h] = __ldg((const float4*)state + head_place(node, g, h));
+    return result;
+}
+
+// Loads one slot of the state of a node.
+__device__ __forceinline__ Heads load_slot(const float* state, size_t node, int slot) {
+    Heads result;
+    EACH_HEAD(g, h) result.of[g][h] = __ldg(state + head_place(node, g, h) * STATE + slot);
+    return result;
+}
+
+// Stores the scores of a node as target and as source. The other slots are filled later.
+__device__ __forceinline__ void store_scores(float* state, size_t node, const Heads& target, const Heads& source) {
+    if (team_lane() >= OWNERS) return;
+    EACH_HEAD(g, h) {
+        ((float4*)state)[head_place(node, g, h)] = make_float4(target.of[g][h], 0.0f, 0.0f, source.of[g][h]);
+    }
+}
+
+// Stores one slot of the state of a node.
+__device__ __forceinline__ void store_slot(float* state, size_t node, int slot, const Heads& from) {
+    if (team_lane() >= OWNERS) return;
+    EACH_HEAD(g, h) state[head_place(node, g, h) * STATE + slot] = from.of[g][h];
+}
+
+// Sums over LANES lanes, of which groups of FROM are summed already: over the teams that share a node, for example.
+template <int FROM, int LANES>
+__device__ __forceinline__ void add_teams(Row& row) {
+#pragma unroll
+    for (int step = FROM; step < LANES; step *= 2) EACH_QUAD(g, k) add(row.quad[g][k], exchanged(row.quad[g][k], step));
+}
+
+template <int FROM, int LANES>
+__device__ __forceinline__ void add_teams(Heads& heads) {
+#pragma unroll
+    for (int step = FROM; step < LANES; step *= 2) {
+        EACH_HEAD(g, h) heads.of[g][h] += __shfl_xor_sync(ALL_LANES, heads.of[g][h], step);
+    }
+}
+
+// Elements of a lane's quads become numbers per head, each summed over one lane of every owner.
+__device__ __forceinline__ Heads exchange(const Factors& elements) {
     int lane = team_lane();
     Heads result;
     EACH_GROUP(g) {
@@ -178,24 +254,27 @@ __device__ __forceinline__ Heads fold(const Factors& elements) {
         if (LANE_HEADS == 1) value[0] += value[1];
         int count = QUAD_HEADS;
 #pragma unroll
-        for (int bit = FIRST_BIT; bit < TEAM_BITS; ++bit) {
-            if (bit - FIRST_BIT < EXCHANGES) {
-                bool upper = lane >> bit & 1;
-                count /= 2;
+        for (int bit = FIRST_BIT; bit < FIRST_BIT + EXCHANGES; ++bit) {
+            bool upper = lane >> bit & 1;
+            count /= 2;
 #pragma unroll
-                for (int k = 0; k < 2; ++k) {
-                    if (k < count) {
-                        float kept = upper ? value[k + count] : value[k], sent = upper ? value[k] : value[k + count];
-                        value[k] = kept + __shfl_xor_sync(ALL_LANES, sent, 1 << bit);
-                    }
+            for (int k = 0; k < 2; ++k) {
+                if (k < count) {
+                    float kept = upper ? value[k + count] : value[k], sent = upper ? value[k] : value[k + count];
+                    value[k] = kept + __shfl_xor_sync(ALL_LANES, sent, 1 << bit);
                 }
-            } else {
-                value[0] += __shfl_xor_sync(ALL_LANES, value[0], 1 << bit);
             }
         }
 #pragma unroll
         for (int h = 0; h < OWNED; ++h) result.of[g][h] = value[h];
     }
+    return result;
+}
+
+// Sums over features: elements of a lane's quads, added up over its quads, become numbers per head.
+__device__ __forceinline__ Heads fold(const Factors& elements) {
+    Heads result = exchange(elements);
+    add_teams<OWNERS, TEAM>(result);
     return result;
 }
 
@@ -276,21 +355,6 @@ __device__ __forceinline__ float sum_of_elements(const Factors& elements) {
     return sum;
 }
 
-// Sums over the teams among LANES lanes, of which groups of FROM are summed already.
-template <int FROM, int LANES>
-__device__ __forceinline__ void add_teams(Row& row) {
-#pragma unroll
-    for (int step = FROM; step < LANES; step *= 2) EACH_QUAD(g, k) add(row.quad[g][k], exchanged(row.quad[g][k], step));
-}
-
-template <int FROM, int LANES>
-__device__ __forceinline__ void add_teams(Heads& heads) {
-#pragma unroll
-    for (int step = FROM; step < LANES; step *= 2) {
-        EACH_HEAD(g, h) heads.of[g][h] += __shfl_xor_sync(ALL_LANES, heads.of[g][h], step);
-    }
-}
-
 // Shared memory of sums over the warps of a block.
 struct BlockMemory {
     float4 quad[WARPS][TEAM];
@@ -351,6 +415,12 @@ __device__ __forceinline__ Heads pair_score(const Row& a, const Row& target, con
 
 // LeakyReLU of a score. V2 has it inside of the score.
 __device__ __forceinline__ float leaky_score(float score, float slope) { return IS_V2 ? score : leaky(score, slope); }
+
+// Coefficient of an edge, from its score and the state of its target.
+__device__ __forceinline__ float coefficient(float score, float4 target) {
+    float x = score - target.y;
+    return __expf(HAS_GO ? x : x - target.x);
+}
 
 // Unnormalised attention from the additive score and what `pair_score` returns.
 __device__ __forceinline__ float form_score(float go, float dp) {

@@ -25,9 +25,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) choose_top_k(
         for (word edge = begin + lane; edge < end; edge += 32) chosen[(size_t)edge * GROUPS + g] = 0xFF;
         return;
     }
-    const float* own = state + (size_t)node * 4 * GROUPS * 8 + g * 8;
+    // The state has four slots per head, the first of which is the score.
+    const float* own = state + ((size_t)node * GROUPS + g) * LANE_HEADS * 4;
     auto score = [&](word edge, int head) {
-        return ordered(leaky(own[head] + source_score[(size_t)sources[edge] * GROUPS * 8 + g * 8 + head], slope));
+        return ordered(leaky(own[4 * head] + source_score[((size_t)sources[edge] * GROUPS + g) * LANE_HEADS + head], slope));
     };
     // The k-th largest score of each head, and how many edges with this score are chosen.
     word last[LANE_HEADS], equal[LANE_HEADS];

@@ -11,8 +11,8 @@ use crate::memory::{Bits, Numbers, address, address_of, keep};
 use crate::problem::Problem;
 use crate::scratch::Scratch;
 use crate::teams::{
-    Defines, THREADS, defines, layout_defines, light_blocks, representative_defines, representative_v2_defines,
-    teams_per_block,
+    Defines, THREADS, above, defines, grid_with_ring, keeps_above, layout_defines, light_blocks,
+    representative_defines, representative_v2_defines, ring, teams_per_block,
 };
 use crate::{backward, report, top_k};
 use supergat_core::device::{Attention, AttentionGradient, AttentionPasses, Place, ProjectedGradient, Supervision};
@@ -27,10 +27,15 @@ const FORWARD: Source = Source {
     text: concat!(
         include_str!("../kernels/rows.cuh"),
         include_str!("../kernels/edges.cuh"),
+        include_str!("../kernels/ring.cuh"),
         include_str!("../kernels/attention_forward.cu")
     ),
 };
 impl AttentionPasses for Cuda {
+    fn kept_by_attention(&self, form: Form, layout: HeadLayout) -> usize {
+        if form == Form::Go { above(layout) } else { 0 }
+    }
+
     fn attention_scores(
         &self,
         problem: &Problem,
@@ -73,6 +78,8 @@ impl AttentionPasses for Cuda {
         let layout = attention.layout;
         let mut defines = defines(problem, layout, attention.form);
         defines.extend([("DROPS", attention.keep.is_some().into()), ("CHOOSES", attention.chosen.is_some().into())]);
+        let ring = ring(self, problem, layout, (1, attention.form.has_vector()), 3);
+        defines.extend([("ABOVE", keeps_above(problem, &attention, state).into()), ("RING", ring.into())]);
         let (keep, keep_scale) = keep(attention.keep);
         let chosen = attention.chosen.map_or(0, |chosen| address(&chosen.0));
         let vectors = address_of(attention.vectors);
@@ -86,7 +93,7 @@ impl AttentionPasses for Cuda {
                 &FORWARD,
                 defines,
                 "attention_forward",
-                grid(blocks, THREADS),
+                grid_with_ring(blocks, ring),
                 &nodes,
                 &problem.incoming.offsets,
                 &problem.incoming.nodes,
@@ -165,7 +172,12 @@ pub(crate) fn variants() -> Vec<Variant> {
         if has_scores {
             all.push((&SCORES, defines.clone()));
         }
-        let flags = [("DROPS", (k % 3 != 0).into()), ("CHOOSES", (has_scores && k % 3 == 0).into())];
+        let flags = [
+            ("DROPS", (k % 3 != 0).into()),
+            ("CHOOSES", (has_scores && k % 3 == 0).into()),
+            ("ABOVE", i64::from(k == 0)),
+            ("RING", if k % 2 == 0 { 9 } else { 0 }),
+        ];
         let defines: Defines = defines.into_iter().chain(flags).collect();
         all.extend(edges::with_edges(&FORWARD, defines));
     }

@@ -2,11 +2,11 @@
 
 use crate::compile::{Source, Variant};
 use crate::edges::{self, Terms};
-use crate::launch::{Cuda, grid, launch};
+use crate::launch::{Cuda, launch};
 use crate::memory::{address, address_of, keep};
 use crate::problem::Problem;
 use crate::scratch::Scratch;
-use crate::teams::{self, Defines, THREADS};
+use crate::teams::{self, Defines, FEW_BLOCKS, MOST_BLOCKS};
 use crate::{margin, record};
 use supergat_core::device::{Attention, AttentionGradient, Place, ProjectedGradient, Supervision};
 use supergat_core::{Form, Result};
@@ -16,6 +16,7 @@ const BACKWARD: Source = Source {
     text: concat!(
         include_str!("../kernels/rows.cuh"),
         include_str!("../kernels/edges.cuh"),
+        include_str!("../kernels/ring.cuh"),
         include_str!("../kernels/gradient.cuh"),
         include_str!("../kernels/attention_edge.cuh"),
         include_str!("../kernels/attention_backward.cu")
@@ -86,12 +87,16 @@ fn backward(
     let pair_weight = lambda_e.map_or(0.0, |lambda_e| lambda_e / count as f64 / layout.heads as f64) as f32;
     let inverse_count = 1.0 / count.max(1) as f64;
     let mut defines = teams::defines(problem, layout, attention.form);
+    let (mut ring, mut above) = (0, false);
     defines.push(("DROPS", attention.keep.is_some().into()));
     let (source, kernel) = match attention.form {
         Form::V2 => (&V2_BACKWARD, "attention_v2_backward"),
         _ => {
-            let flags = [attention.chosen.is_some(), problem.outgoing.is_none()].map(i64::from);
-            defines.extend(["CHOOSES", "SYMMETRIC"].into_iter().zip(flags));
+            above = teams::keeps_above(problem, &attention, from.state);
+            ring = teams::ring(cuda, problem, layout, (if above { 1 } else { 2 }, true), 2);
+            defines.push(("RING", ring.into()));
+            let flags = [attention.chosen.is_some(), problem.outgoing.is_none(), above].map(i64::from);
+            defines.extend(["CHOOSES", "SYMMETRIC", "ABOVE"].into_iter().zip(flags));
             (&BACKWARD, "attention_backward")
         }
     };
@@ -102,7 +107,10 @@ fn backward(
     let d_vectors = address_of(to.vectors.as_deref());
     let heavy = problem.attention.heavy();
     let (heavy_count, heavy_blocks) = (heavy.count as u32, heavy.blocks(cuda));
-    let blocks = heavy_blocks as usize + teams::light_summing_blocks(cuda, problem, layout);
+    // As in the kernel's launch bounds.
+    let of_each =
+        if above && layout.groups == 1 && teams::quads_per_lane(layout) <= 2 { MOST_BLOCKS } else { FEW_BLOCKS };
+    let blocks = heavy_blocks as usize + teams::light_summing_blocks(cuda, problem, layout, of_each);
     let outgoing = problem.outgoing();
     let pass = |supervised: bool, of_edges: Defines, edges: Option<&edges::Arguments>| {
         let supervised = vec![("SUPERVISED", supervised.into())];
@@ -111,7 +119,7 @@ fn backward(
             source,
             &[defines.clone(), supervised, of_edges].concat(),
             kernel,
-            grid(blocks, THREADS),
+            teams::grid_with_ring(blocks, ring),
             &nodes,
             &problem.incoming.offsets,
             &problem.incoming.nodes,
@@ -171,6 +179,7 @@ pub(crate) fn variants() -> Vec<Variant> {
     let flags = [[0, 0, 1, 0], [1, 0, 1, 1], [1, 0, 0, 1], [0, 1, 1, 0]];
     let with_flags = |(k, defines): (usize, Defines)| -> Vec<Variant> {
         let flags = ["DROPS", "CHOOSES", "SYMMETRIC", "SUPERVISED"].into_iter().zip(flags[k % flags.len()]);
+        let flags = flags.chain([("ABOVE", i64::from(k == 0)), ("RING", if k % 2 == 0 { 15 } else { 0 })]);
         let defines: Defines = defines.into_iter().chain(flags).collect();
         edges::with_edges(&BACKWARD, defines)
     };

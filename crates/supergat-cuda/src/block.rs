@@ -1,6 +1,6 @@
 //! Hidden blocks of deep networks: residual, norm and activation after the sums over neighbours, and their gradients.
 //!
-//! The statistics of batch norm are the mean and the variance of each column, followed by room for the sums of blocks
+//! The statistics of batch norm are the mean and the variance of each column, followed by room for those of blocks
 //! and their tickets. Those of layer norm are the inverse of the standard deviation of each node.
 
 use crate::columns::{column_grid, most_blocks, number, tickets};
@@ -58,7 +58,7 @@ impl HiddenBlocks for Cuda {
         match block.norm {
             Norm::None => 0,
             Norm::Layer => nodes,
-            Norm::Batch => (2 + most_blocks(self)) * stride + tickets(stride),
+            Norm::Batch => (2 + 2 * most_blocks(self)) * stride + tickets(stride),
         }
     }
 
@@ -109,12 +109,12 @@ impl HiddenBlocks for Cuda {
                 (running.map(|numbers| address(&numbers.0)), own.mean)
             }
             None => {
-                let config = column_grid(self, problem.nodes, quads as usize);
+                let config = column_grid(self, problem.nodes, quads as usize, ROWS);
                 launch!(
                     self,
                     &BLOCK,
                     &[],
-                    "batch_mean",
+                    "batch_statistics",
                     config,
                     &nodes,
                     &quads,
@@ -124,20 +124,7 @@ impl HiddenBlocks for Cuda {
                     &to.output.0,
                     &own.partial,
                     &own.tickets,
-                    &own.mean
-                )?;
-                launch!(
-                    self,
-                    &BLOCK,
-                    &[],
-                    "batch_variance",
-                    config,
-                    &nodes,
-                    &quads,
-                    &to.output.0,
                     &own.mean,
-                    &own.partial,
-                    &own.tickets,
                     &own.variance
                 )?;
                 ([own.mean, own.variance], 0)
@@ -189,7 +176,7 @@ impl HiddenBlocks for Cuda {
             &BLOCK,
             &[],
             "norm_sums",
-            column_grid(self, problem.nodes, quads as usize),
+            column_grid(self, problem.nodes, quads as usize, ROWS),
             &nodes,
             &quads,
             &activation,
@@ -267,6 +254,9 @@ impl HiddenBlocks for Cuda {
     }
 }
 
+/// Smallest number of rows that a thread sums. More rows per thread mean fewer blocks, whose sums are added up faster.
+const ROWS: usize = 8;
+
 /// Addresses of the statistics of batch norm.
 struct Statistics {
     mean: u64,
@@ -278,7 +268,7 @@ struct Statistics {
 impl Statistics {
     fn new(cuda: &Cuda, block: Block, memory: &Numbers) -> Self {
         let (start, row) = (address(&memory.0), 4 * block.layout.stride() as u64);
-        let tickets = start + (2 + most_blocks(cuda) as u64) * row;
+        let tickets = start + (2 + 2 * most_blocks(cuda) as u64) * row;
         Self { mean: start, variance: start + row, partial: start + 2 * row, tickets }
     }
 }

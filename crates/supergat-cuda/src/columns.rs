@@ -23,9 +23,9 @@ pub(crate) fn tickets(stride: usize) -> usize {
     (stride / 4).div_ceil(COLUMNS)
 }
 
-/// Returns the launch of blocks that sum columns of `quads` quads over nodes.
-pub(crate) fn column_grid(cuda: &Cuda, nodes: usize, quads: usize) -> LaunchConfig {
-    let rows = COLUMNS / quads.min(COLUMNS);
+/// Returns the launch of blocks that sum columns of `quads` quads over nodes, `rows` or more of them in each thread.
+pub(crate) fn column_grid(cuda: &Cuda, nodes: usize, quads: usize, rows: usize) -> LaunchConfig {
+    let rows = rows * (COLUMNS / quads.min(COLUMNS));
     let blocks = nodes.div_ceil(rows).clamp(1, most_blocks(cuda)) as u32;
     LaunchConfig { grid_dim: (blocks, quads.div_ceil(COLUMNS) as u32, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 }
 }

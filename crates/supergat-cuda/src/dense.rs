@@ -10,7 +10,7 @@ use crate::error::blas_failed;
 use crate::launch::{Cuda, launch};
 use crate::memory::{Numbers, address};
 use crate::problem::sparse::SparseFeatures;
-use crate::problem::{FeatureMemory, Problem};
+use crate::problem::{Dropped, FeatureMemory, Problem};
 use crate::scratch::Scratch;
 use crate::sparse;
 use cudarc::cublas::result::sgemm;
@@ -35,7 +35,7 @@ impl Products for Cuda {
         match dense_rows(problem, &x) {
             Err(x) => sparse::product(self, problem.nodes, x, mask, weight, stride, out)?,
             Ok((rows, columns)) => {
-                let rows = dropped(self, problem, rows, columns, mask, true)?;
+                let rows = dropped(self, problem, &x, (rows, columns), mask, false)?;
                 let (weight, rows) = (matrix(&weight.0, stride), matrix(rows, columns));
                 multiply(self, [stride, problem.nodes, columns], weight, rows, (&out.0, 0, 0.0))?;
             }
@@ -58,7 +58,7 @@ impl Products for Cuda {
         match dense_rows(problem, &x) {
             Err(x) => sparse::transposed_product(self, x, mask, g, stride, &mut scratch.partial, out)?,
             Ok((rows, columns)) => {
-                let rows = dropped(self, problem, rows, columns, mask, false)?;
+                let rows = dropped(self, problem, &x, (rows, columns), mask, true)?;
                 let sizes = [stride, columns, problem.nodes];
                 multiply(self, sizes, matrix(&g.0, stride), matrix(rows, columns).transposed(), (&out.0, 0, 0.0))?;
             }
@@ -140,24 +140,28 @@ impl Matrix<'_> {
     }
 }
 
-/// Returns the rows after dropout. Without `anew`, rows that were made of the same input and mask before are used.
+/// Returns the rows after dropout. Rows that were made of the same input and mask before are used again: for the weights of a
+/// shortcut if the mask was drawn for this input, and for the gradient of the weights (`again`).
 fn dropped<'a>(
     cuda: &Cuda,
     problem: &'a Problem,
-    rows: &'a CudaSlice<f32>,
-    columns: usize,
+    x: &Input<'_, Cuda>,
+    (rows, columns): (&'a CudaSlice<f32>, usize),
     mask: Option<Mask<'_, Cuda>>,
-    anew: bool,
+    again: bool,
 ) -> Result<&'a CudaSlice<f32>> {
     let Some(Mask { keep, dropout }) = mask else { return Ok(rows) };
     let scale = dropout.scale::<f32>();
-    let out = &problem.dropped.rows;
-    let of = Some([address(rows), address(&keep.0)]);
-    let mut made_of = problem.dropped.made_of.lock().unwrap_or_else(PoisonError::into_inner);
-    if !anew && *made_of == of {
+    let Dropped { rows: out, made_of } = match x {
+        Input::Hidden { .. } => &problem.dropped.hidden,
+        _ => &problem.dropped.features,
+    };
+    let of = [address(rows), address(&keep.0)];
+    let mut made_of = made_of.lock().unwrap_or_else(PoisonError::into_inner);
+    if made_of.rows == Some(of) && (again || made_of.drawn == of[1]) {
         return Ok(out);
     }
-    *made_of = of;
+    made_of.rows = Some(of);
     let count = problem.nodes * columns;
     assert!(out.len() >= count, "memory for the input after dropout");
     if columns.is_multiple_of(8) {

@@ -2,9 +2,9 @@
 
 use crate::compile::Source;
 use crate::launch::{Cuda, grid, launch};
-use crate::memory::Bits;
+use crate::memory::{Bits, address};
 use crate::problem::Problem;
-use supergat_core::device::{Masks, Random};
+use supergat_core::device::{Input, Masks, Random};
 use supergat_core::random::Purpose;
 use supergat_core::{Dropout, HeadLayout, Result};
 
@@ -28,6 +28,22 @@ pub(crate) fn threshold(dropout: Dropout) -> u32 {
 impl Masks for Cuda {
     fn draw_mask(&self, random: Random<'_, Self>, dropout: Dropout, bytes: usize, keep: &mut Bits) -> Result<()> {
         draw(self, random, dropout, [0xFF, 1], bytes, keep)
+    }
+
+    fn draw_input_mask(
+        &self,
+        problem: &Problem,
+        x: Input<'_, Self>,
+        random: Random<'_, Self>,
+        dropout: Dropout,
+        bytes: usize,
+        keep: &mut Bits,
+    ) -> Result<()> {
+        match x {
+            Input::Hidden { .. } => problem.dropped.hidden.expect(address(&keep.0)),
+            _ => problem.dropped.features.expect(address(&keep.0)),
+        }
+        self.draw_mask(random, dropout, bytes, keep)
     }
 
     fn draw_head_mask(

@@ -12,7 +12,7 @@ use crate::launch::{Cuda, launch};
 use crate::memory::{Numbers, address, address_of};
 use crate::problem::Problem;
 use crate::scratch::AttentionScratch;
-use crate::teams::{self, Defines, THREADS};
+use crate::teams::{self, Defines, FEW_BLOCKS, THREADS};
 use cudarc::driver::{DeviceRepr, LaunchConfig};
 use supergat_core::device::MessageGradient;
 use supergat_core::{Form, HeadLayout, Result};
@@ -137,7 +137,7 @@ pub(crate) fn messages_backward(
     let mut defines = teams::defines(problem, layout, Form::Go);
     defines.push(("AT_ONCE", at_once as i64));
     let teams = teams::teams_per_block(layout);
-    let blocks = problem.nodes.div_ceil(teams).min(teams::light_summing_blocks(cuda, problem, layout));
+    let blocks = problem.nodes.div_ceil(teams).min(teams::light_summing_blocks(cuda, problem, layout, FEW_BLOCKS));
     let config = LaunchConfig {
         grid_dim: (blocks as u32, memory.width.div_ceil(at_once) as u32, 1),
         block_dim: (THREADS, 1, 1),

@@ -40,6 +40,8 @@ pub(crate) struct Inner {
     _workspace: CudaSlice<u8>,
     architecture: String,
     multiprocessors: usize,
+    /// Largest shared memory of a block, in bytes.
+    shared_memory: usize,
     /// Free memory in bytes when the GPU was opened.
     pub(crate) free_at_start: usize,
     modules: Mutex<HashMap<String, Arc<CudaModule>>>,
@@ -117,6 +119,9 @@ impl Cuda {
         let multiprocessors = context
             .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
             .map_err(|e| failed("ask the GPU for its multiprocessors", e))?;
+        let shared_memory = context
+            .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+            .map_err(|e| failed("ask the GPU for its shared memory", e))?;
         let blas = CudaBlas::new(Arc::clone(&stream)).map_err(|e| blas_failed("start cuBLAS", e))?;
         let workspace = stream.alloc_zeros::<u8>(WORKSPACE).map_err(|e| failed("allocate memory for cuBLAS", e))?;
         let pointer = workspace.device_ptr(&stream).0;
@@ -133,6 +138,7 @@ impl Cuda {
                 _workspace: workspace,
                 architecture: format!("sm_{major}{minor}"),
                 multiprocessors: multiprocessors.max(1) as usize,
+                shared_memory: shared_memory.max(0) as usize,
                 free_at_start,
                 modules: Mutex::default(),
                 functions: Mutex::default(),
@@ -160,6 +166,11 @@ impl Cuda {
     /// Returns the number of multiprocessors.
     pub(crate) fn multiprocessors(&self) -> usize {
         self.inner.multiprocessors
+    }
+
+    /// Returns the largest shared memory of a block, in bytes.
+    pub(crate) fn shared_memory(&self) -> usize {
+        self.inner.shared_memory
     }
 
     /// Returns the launch of threads for a number of places, of which a thread may have several.
@@ -216,6 +227,10 @@ impl Cuda {
             }
         };
         let function = module.load_function(name).map_err(|e| failed("find a compiled kernel", e))?;
+        if self.shared_memory() >= MOST_SHARED {
+            let most = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            function.set_attribute(most, DYNAMIC_SHARED).map_err(|e| failed("use its shared memory", e))?;
+        }
         functions.insert(key, function.clone());
         Ok(function)
     }
@@ -225,6 +240,10 @@ impl Cuda {
         self.inner.stream.synchronize().map_err(|e| failed("compute", e))
     }
 }
+
+/// Largest shared memory that launches ask for beside that which kernels declare, in bytes, and all of a block that has it.
+const DYNAMIC_SHARED: i32 = 61_440;
+pub(crate) const MOST_SHARED: usize = 110_592;
 
 /// Returns the launch of `blocks` blocks of `threads` threads.
 pub(crate) fn grid(blocks: usize, threads: u32) -> LaunchConfig {

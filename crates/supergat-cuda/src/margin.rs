@@ -62,7 +62,7 @@ pub(crate) fn margin_backward(
     let layout = attention.layout;
     let defines = teams::defines(problem, layout, attention.form);
     let (nodes, per_edge, slope) = (problem.nodes as u32, negatives_per_edge as u32, attention.slope as f32);
-    let most = teams::light_summing_blocks(cuda, problem, layout);
+    let most = teams::light_summing_blocks(cuda, problem, layout, teams::FEW_BLOCKS);
     // A warp has a node while terms are counted, a team while gradients are added.
     let count_blocks = problem.nodes.div_ceil(THREADS as usize / 32).min(most);
     let add_blocks = problem.nodes.div_ceil(teams::teams_per_block(layout)).min(most);

@@ -28,17 +28,24 @@ pub(crate) struct Shape {
     heads: u32,
     features: u32,
     slots: u32,
+    slot: u32,
 }
 
-// SAFETY: eight whole numbers without padding, in the order of the kernel's struct.
+// SAFETY: nine whole numbers without padding, in the order of the kernel's struct.
 unsafe impl DeviceRepr for Shape {}
+
+/// Quads from which on a row is long. There, few blocks sum many rows each: a column of the sums of blocks has few threads.
+const LONG_ROW: usize = 64;
+
+/// Slot of the state for the term that the gradients of a node's coefficients share (`SHARED` in `kernels/rows.cuh`).
+const SHARED_SLOT: u32 = 2;
 
 impl Shape {
     pub(crate) fn new(nodes: usize, layout: HeadLayout) -> Self {
         let HeadLayout { heads, features, lane_heads, groups, vectors } = layout;
         let [nodes, quads, vectors, groups, lane_heads, heads, features, slots] =
             [nodes, layout.stride() / 4, vectors, groups, lane_heads, heads, features, STATE].map(|n| n as u32);
-        Self { nodes, quads, vectors, groups, lane_heads, heads, features, slots }
+        Self { nodes, quads, vectors, groups, lane_heads, heads, features, slots, slot: SHARED_SLOT }
     }
 }
 
@@ -108,7 +115,7 @@ fn activation(output: Output) -> Option<Activation> {
     (output.join == Join::ConcatElu).then_some(Activation::Elu)
 }
 
-/// Computes the gradients of the sums and of the bias, and the last slot of the state, from the gradient of an
+/// Computes the gradients of the sums and of the bias, and the shared term in the state, from the gradient of an
 /// activation's output.
 pub(crate) fn activation_backward(
     cuda: &Cuda,
@@ -133,7 +140,7 @@ pub(crate) fn activation_backward(
         &OUTPUT,
         &[],
         "output_backward",
-        column_grid(cuda, problem.nodes, quads),
+        column_grid(cuda, problem.nodes, quads, if quads < LONG_ROW { 1 } else { 8 }),
         &shape,
         &mean,
         &activation,
@@ -154,8 +161,7 @@ pub(crate) fn activation_backward(
     Ok(())
 }
 
-/// Writes the products of the gradient of the sums with the sums, per head, to the last slot of the state, whose address
-/// is `state`.
+/// Writes the products of the gradient of the sums with the sums, per head, to the state, whose address is `state`.
 pub(crate) fn shared_term(
     cuda: &Cuda,
     problem: &Problem,

@@ -1,29 +1,37 @@
 //! Division of the kernels of attention: a team of lanes has a row in registers.
 
-use crate::launch::Cuda;
-use crate::problem::Problem;
+use crate::launch::{Cuda, MOST_SHARED, grid};
+use crate::memory::Numbers;
+use crate::problem::{LARGE_GRAPH, Problem};
+use cudarc::driver::LaunchConfig;
+use supergat_core::device::{Attention, STATE};
 use supergat_core::{Form, HeadLayout};
 
 /// Threads of a block in the kernels of attention.
 pub(crate) const THREADS: u32 = 256;
 
-/// Largest number of blocks per multiprocessor for light nodes.
-const LIGHT_BLOCKS: usize = 2;
+/// Blocks per multiprocessor for light nodes, if blocks sum over nodes: of kernels that need many registers, and the largest
+/// number.
+pub(crate) const FEW_BLOCKS: usize = 2;
+pub(crate) const MOST_BLOCKS: usize = 3;
 
 /// Definitions of a variant of a source.
 pub(crate) type Defines = Vec<(&'static str, i64)>;
 
 /// Returns the largest number of blocks that sum over the nodes of a problem. A block has at least eight nodes.
 pub(crate) fn most_blocks(cuda: &Cuda, problem: &Problem) -> usize {
-    problem.nodes.div_ceil(8).min(LIGHT_BLOCKS * cuda.multiprocessors())
+    problem.nodes.div_ceil(8).min(MOST_BLOCKS * cuda.multiprocessors())
         + problem.attention.heavy().blocks(cuda) as usize
 }
 
 /// Returns the number of lanes of a team, as the kernels compute it.
 fn team(layout: HeadLayout) -> usize {
     let quads = 2 * layout.vectors;
-    let mut lanes = quads.next_power_of_two().min(8);
-    while lanes < 32 && lanes < quads && layout.groups * quads.div_ceil(lanes) > 2 {
+    if quads <= 8 {
+        return quads.next_power_of_two();
+    }
+    let mut lanes = 4;
+    while lanes < 32 && lanes < quads && layout.groups * quads.div_ceil(lanes) > 3 {
         lanes *= 2;
     }
     lanes
@@ -37,6 +45,51 @@ pub(crate) fn owned_heads(layout: HeadLayout) -> usize {
 /// Returns the number of quads of a row that a lane has, as the kernels compute it.
 pub(crate) fn quads_per_lane(layout: HeadLayout) -> usize {
     layout.groups * (2 * layout.vectors).div_ceil(team(layout))
+}
+
+/// Returns the numbers of a slot of a node's state.
+fn node_heads(layout: HeadLayout) -> usize {
+    layout.groups * layout.lane_heads
+}
+
+/// Returns the numbers per node of the sums over edges with scores above zero, behind the state.
+pub(crate) fn above(layout: HeadLayout) -> usize {
+    layout.stride() + node_heads(layout)
+}
+
+/// Returns whether the passes of attention keep and use the sums over edges with scores above zero: those of GO, in the
+/// memory of a training.
+pub(crate) fn keeps_above(problem: &Problem, attention: &Attention<'_, Cuda>, state: &Numbers) -> bool {
+    let layout = attention.layout;
+    attention.form == Form::Go
+        && problem.edge_memory.is_none()
+        && state.0.len() >= problem.nodes * (STATE * node_heads(layout) + above(layout))
+}
+
+/// Most quads per thread in shared memory for rows that are on their way.
+const MOST_QUADS: usize = 15;
+
+/// Returns the quads per thread in shared memory for the rows of `depth` edges that are on their way, of which each needs
+/// `rows` rows and, if `has_heads`, numbers per head. On small graphs, launches that divide the memory of a multiprocessor
+/// anew would take longer than they gain; sums of edge features need the memory for themselves.
+pub(crate) fn ring(
+    cuda: &Cuda,
+    problem: &Problem,
+    layout: HeadLayout,
+    (rows, has_heads): (usize, bool),
+    depth: usize,
+) -> u32 {
+    let has_features = problem.edge_memory.as_ref().is_some_and(|memory| memory.width > 0);
+    if problem.nodes < LARGE_GRAPH || has_features || cuda.shared_memory() < MOST_SHARED {
+        return 0;
+    }
+    let parts = rows * quads_per_lane(layout) + if has_heads { owned_heads(layout) } else { 0 };
+    (parts * depth.min(MOST_QUADS / parts)) as u32
+}
+
+/// Returns the launch of blocks with this shared memory.
+pub(crate) fn grid_with_ring(blocks: usize, ring: u32) -> LaunchConfig {
+    LaunchConfig { shared_mem_bytes: 16 * THREADS * ring, ..grid(blocks, THREADS) }
 }
 
 /// Returns the definitions of a layout.
@@ -74,9 +127,9 @@ pub(crate) fn light_blocks(problem: &Problem, layout: HeadLayout) -> usize {
     problem.nodes.div_ceil(THREADS as usize / lanes)
 }
 
-/// Returns the number of blocks for all light nodes if blocks sum over nodes.
-pub(crate) fn light_summing_blocks(cuda: &Cuda, problem: &Problem, layout: HeadLayout) -> usize {
-    light_blocks(problem, layout).min(LIGHT_BLOCKS * cuda.multiprocessors())
+/// Returns the number of blocks for all light nodes if blocks sum over nodes: at most `of_each` per multiprocessor.
+pub(crate) fn light_summing_blocks(cuda: &Cuda, problem: &Problem, layout: HeadLayout, of_each: usize) -> usize {
+    light_blocks(problem, layout).min(of_each * cuda.multiprocessors())
 }
 
 /// Returns layouts and forms for the test of compilation, with all forms of one layout.
@@ -101,9 +154,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn teams_hold_two_quads_per_lane_if_possible() {
+    fn teams_hold_at_most_three_quads_per_lane_if_possible() {
         let of = |heads, features| team(HeadLayout::new(heads, features));
-        assert_eq!([of(1, 7), of(2, 3), of(8, 2), of(8, 8), of(8, 16)], [2, 2, 4, 8, 16]);
+        assert_eq!([of(1, 7), of(2, 3), of(8, 2), of(8, 8), of(8, 16), of(1, 40)], [2, 2, 4, 8, 16, 4]);
         assert_eq!([of(12, 8), of(64, 1), of(8, 256)], [16, 2, 32]);
     }
 

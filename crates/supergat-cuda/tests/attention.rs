@@ -122,7 +122,8 @@ fn passes<D: SingleDevice<Number = f32>>(device: &D, case: &Case) -> Passes {
     // The forward pass.
     let z = upload(device, &rows(layout, sides * nodes, 0));
     let vectors = upload(device, &rows(layout, vector_rows, 1));
-    let mut state = upload(device, &vec![0.0; nodes * STATE * width]);
+    let state_len = nodes * (STATE * width + device.kept_by_attention(form, layout));
+    let mut state = upload(device, &vec![0.0; state_len]);
     let mut source_score = upload(device, &vec![0.0; nodes * width]);
     if form.has_vector() {
         device.attention_scores(problem, layout, &z, &vectors, &mut state, &mut source_score).unwrap();
@@ -156,10 +157,7 @@ fn passes<D: SingleDevice<Number = f32>>(device: &D, case: &Case) -> Passes {
     });
     same("sums", &runs[0], &runs[1]);
     let [found, _] = runs;
-    let mut numbers = vec![("sums", found), ("state", fetch(device, &state, nodes * STATE * width))];
-    if form.has_vector() {
-        numbers.push(("source scores", fetch(device, &source_score, nodes * width)));
-    }
+    let mut numbers = vec![("sums", found)];
 
     // Attention as a result.
     if !constrained {

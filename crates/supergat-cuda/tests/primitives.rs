@@ -66,7 +66,7 @@ fn placed(cuda: &Cuda, example: &Example<f32>, model: &str) -> (Problem, superga
     let mut architecture = Architecture::new(model.parse().unwrap(), example);
     // Wide enough for the widest hidden input of these tests.
     architecture.network.heads = 8;
-    architecture.network.hidden = 40;
+    architecture.network.hidden = 75;
     architecture.network.dropout = 0.6;
     let problem = cuda.place(example, &architecture, AttentionLoss::None).unwrap();
     let problems = [problem];
@@ -190,6 +190,20 @@ fn sparse_products_agree_with_the_cpu() {
     }
 }
 
+/// Returns the shared terms of all nodes and heads from the state of the GPU, which has four numbers per head.
+fn shared_on_gpu(layout: HeadLayout, state: &[f32]) -> Vec<f32> {
+    let heads = layout.groups * layout.lane_heads;
+    let nodes = state.len() / (STATE * layout.head_stride());
+    state[..nodes * heads * STATE].chunks(STATE).map(|slots| slots[2]).collect()
+}
+
+/// Returns them from the state of the CPU, which has rows of heads.
+fn shared_on_cpu(layout: HeadLayout, state: &[f32]) -> Vec<f32> {
+    let rows = state.chunks(STATE * layout.head_stride()).map(|slots| &slots[3 * layout.head_stride()..]);
+    let used = |lane: &usize| lane % 8 < layout.lane_heads;
+    rows.flat_map(|row| (0..layout.head_stride()).filter(used).map(|lane| row[lane]).collect::<Vec<_>>()).collect()
+}
+
 #[test]
 fn outputs_agree_with_the_cpu() {
     let Some(cuda) = gpu() else { return };
@@ -265,7 +279,8 @@ fn outputs_agree_with_the_cpu() {
                 let what = format!("{heads} heads of {features}, {join:?}, dropout {p}");
                 close(&format!("gradient of the sums, {what}"), &runs[0][0], &gradient);
                 close(&format!("gradient of the bias, {what}"), &runs[0][1], &d_bias);
-                close(&format!("state, {what}"), &runs[0][2], &state);
+                let shared = [shared_on_gpu(layout, &runs[0][2]), shared_on_cpu(layout, &state)];
+                close(&format!("shared term, {what}"), &shared[0], &shared[1]);
                 assert!(runs[0] == runs[1], "the same bits: {what}");
             }
         }

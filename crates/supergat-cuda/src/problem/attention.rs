@@ -46,7 +46,7 @@ impl Heavy {
 const HEAVY_BLOCKS: usize = 4;
 
 /// Number of nodes from which on a graph alone keeps a GPU busy, so that only much larger nodes need a block.
-const LARGE_GRAPH: usize = 100_000;
+pub(crate) const LARGE_GRAPH: usize = 100_000;
 
 impl Plan {
     /// Divides the work on the edges of a graph.

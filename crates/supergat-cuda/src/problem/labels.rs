@@ -68,7 +68,7 @@ impl LabelMemory {
 
     /// Returns the lanes that share a row, and the blocks for a number of rows.
     pub(crate) fn division(&self, rows: usize) -> (u32, usize) {
-        let lanes = self.classes.next_power_of_two().min(32);
+        let lanes = self.classes.div_ceil(4).next_power_of_two().min(32);
         (lanes as u32, rows.div_ceil(256 / lanes).clamp(1, BLOCKS))
     }
 }

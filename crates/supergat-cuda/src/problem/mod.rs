@@ -9,6 +9,7 @@ pub(crate) mod margin;
 pub(crate) mod samples;
 pub(crate) mod sparse;
 
+pub(crate) use attention::LARGE_GRAPH;
 pub(crate) use edges::EdgeMemory;
 pub(crate) use labels::LabelMemory;
 pub(crate) use lists::Lists;
@@ -18,7 +19,7 @@ use crate::launch::Cuda;
 use cudarc::driver::CudaSlice;
 use factors::Factors;
 use sparse::SparseFeatures;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use supergat_core::device::{AttentionLoss, Lists as HostLists, NoLoops};
 use supergat_core::{Architecture, Example, Features, HeadLayout, Result};
 
@@ -50,7 +51,7 @@ pub struct Problem {
     /// Weights of graph convolutions; `None` for other networks.
     pub(crate) factors: Option<Factors>,
     /// Input of a wide layer after dropout, and which one it is.
-    pub(crate) dropped: Dropped,
+    pub(crate) dropped: DroppedInputs,
 }
 
 /// Features in the memory of the GPU.
@@ -72,13 +73,40 @@ impl FeatureMemory {
     }
 }
 
+/// Dense inputs of layers after dropout. The backward pass needs those of the first layer again, so they have memory of
+/// their own; hidden layers share the other.
+#[derive(Debug)]
+pub(crate) struct DroppedInputs {
+    pub features: Dropped,
+    pub hidden: Dropped,
+}
+
 /// Dense input of a layer after dropout.
 #[derive(Debug)]
 pub(crate) struct Dropped {
     /// Rows of the nodes.
     pub rows: CudaSlice<f32>,
+    /// What the rows were made of.
+    pub made_of: Mutex<MadeOf>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct MadeOf {
     /// Addresses of the input and of the mask that the rows were made of.
-    pub made_of: Mutex<Option<[u64; 2]>>,
+    pub rows: Option<[u64; 2]>,
+    /// Address of the mask that was drawn last, for a new input; zero if none was.
+    pub drawn: u64,
+}
+
+impl Dropped {
+    fn new(cuda: &Cuda, len: usize) -> Result<Self> {
+        Ok(Self { rows: cuda.zeros(len)?, made_of: Mutex::default() })
+    }
+
+    /// Notes that a mask was drawn for a new input.
+    pub(crate) fn expect(&self, mask: u64) {
+        *self.made_of.lock().unwrap_or_else(PoisonError::into_inner) = MadeOf { rows: None, drawn: mask };
+    }
 }
 
 impl Problem {
@@ -107,11 +135,11 @@ impl Problem {
             }
             Features::Sparse(matrix) => FeatureMemory::Sparse(Box::new(SparseFeatures::new(cuda, matrix, training)?)),
         };
-        let width = if training && architecture.network.dropout > 0.0 {
+        let [first, hidden] = if training && architecture.network.dropout > 0.0 {
             let first = if let FeatureMemory::Dense { columns, .. } = &features { *columns } else { 0 };
-            copied_width(architecture, first)
+            [first, copied_width(architecture, 0)]
         } else {
-            0
+            [0; 2]
         };
         if example.edges.as_ref().is_some_and(|edges| !edges.weights().is_empty()) {
             architecture.model.accepts_edge_weights()?;
@@ -129,7 +157,10 @@ impl Problem {
             no_loops,
             labels: LabelMemory::new(cuda, example, architecture)?,
             factors: Factors::new(cuda, example, architecture)?,
-            dropped: Dropped { rows: cuda.zeros(nodes * width)?, made_of: Mutex::new(None) },
+            dropped: DroppedInputs {
+                features: Dropped::new(cuda, nodes * first)?,
+                hidden: Dropped::new(cuda, nodes * hidden)?,
+            },
         })
     }
 
