@@ -7,6 +7,7 @@ use crate::form::Form;
 use crate::heads::HeadLayout;
 use crate::hyperparameters::{Entries, HYPERPARAMETERS, NetworkSettings, SettingsGroup};
 use crate::model_kind::{ModelKind, System};
+use crate::precision::Precision;
 use crate::real::Real;
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -105,6 +106,11 @@ impl Architecture {
         if !network.self_loops && !self.model.is_attention() {
             let reason = format!("{} always has self-loops; use a gat or supergat model", self.model);
             return refuse_choice("self_loops", "false", reason);
+        }
+        let is_gathered = self.model.is_attention() && self.model.form() != Some(Form::V2);
+        if network.precision != Precision::F32 && !is_gathered {
+            let reason = format!("{} gathers rows of 32 bits only; use a gat or supergat model", self.model);
+            return refuse_choice("precision", network.precision.name(), reason);
         }
         if network.separate_ego && !self.model.is_attention() {
             let reason =

@@ -5,6 +5,7 @@
 
 use crate::activation::Activation;
 use crate::hyperparameters::NetworkSettings;
+use crate::precision::Precision;
 use serde::{Deserialize, Serialize};
 
 /// Shortcut of a hidden layer, which adds its input to the sums over neighbours.
@@ -74,6 +75,7 @@ macro_rules! names {
 names!(Residual: None = "none", Linear = "linear", Identity = "identity");
 names!(Norm: None = "none", Layer = "layer", Batch = "batch");
 names!(Activation: Elu = "elu", Relu = "relu");
+names!(Precision: F32 = "f32", Bf16 = "bf16");
 
 impl NetworkSettings {
     /// Returns whether hidden layers have more than bias and ELU after their mixing.
@@ -103,5 +105,6 @@ mod tests {
         check::<Residual>(Residual::NAMES);
         check::<Norm>(Norm::NAMES);
         check::<Activation>(Activation::NAMES);
+        check::<Precision>(Precision::NAMES);
     }
 }

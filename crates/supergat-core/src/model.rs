@@ -135,8 +135,8 @@ impl<D: Device> Network<D> {
             let attention = |form, constrained| {
                 let dropout = if network.attention_dropout { network.dropout } else { 0.0 };
                 let shape = Shape { dropout, ..shape };
-                let slope = network.negative_slope;
-                AttentionMixing::new(device, number, shape, form, slope, constrained).map(Mixing::Attention)
+                let options = (network.negative_slope, constrained, network.precision);
+                AttentionMixing::new(device, number, shape, form, options).map(Mixing::Attention)
             };
             let mixing = match a.model {
                 ModelKind::Constrained { .. } => attention(Form::Go, true)?,

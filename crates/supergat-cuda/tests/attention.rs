@@ -12,7 +12,7 @@ use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
     Architecture, Contrast, Direction, Dropout, Example, Features, Form, Graph, HeadLayout, Labels, ModelKind,
-    SingleDevice,
+    Precision, SingleDevice,
 };
 use supergat_cpu::Cpu;
 use supergat_cpu::sampling::NegativeSampler;
@@ -114,7 +114,7 @@ fn passes<D: SingleDevice<Number = f32>>(device: &D, case: &Case) -> Passes {
     let problems = [device.place(&example, &Architecture::new(model, &example), attention_loss).unwrap()];
     let problem = &problems[0];
     let row = sides * stride;
-    let layers = [LayerWidth { stride: row, heads: width, weight: row, sums: 2 * row }; 2];
+    let layers = [LayerWidth { stride: row, heads: width, precision: Precision::F32, weight: row, sums: 2 * row }; 2];
     let mut scratch = device.scratch(&problems, &layers, true, &mut arena).unwrap();
     let mut clock = device.clock(SEED).unwrap();
     device.set_step(&mut clock, STEP).unwrap();
@@ -138,6 +138,7 @@ fn passes<D: SingleDevice<Number = f32>>(device: &D, case: &Case) -> Passes {
         layout,
         slope: 0.2,
         z: &z,
+        precision: Precision::F32,
         source_score: &source_score,
         vectors: has_vectors.then_some(&vectors),
         keep: (!dropout.is_none()).then_some(Mask { keep, dropout }),

@@ -13,7 +13,7 @@ use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
     Architecture, Convolution, Direction, Dropout, EdgeAttributes, Example, Features, Graph, HeadLayout, Labels,
-    ModelKind, SingleDevice, SparseMatrix,
+    ModelKind, Precision, SingleDevice, SparseMatrix,
 };
 use supergat_cpu::kernels::{Compressed, Dense, LabelTerms, Parts, Products as _, sum_parts};
 use supergat_cpu::{Cpu, Primitives, kernels};
@@ -70,7 +70,7 @@ fn placed(cuda: &Cuda, example: &Example<f32>, model: &str) -> (Problem, superga
     architecture.network.dropout = 0.6;
     let problem = cuda.place(example, &architecture, AttentionLoss::None).unwrap();
     let problems = [problem];
-    let layers = [LayerWidth { stride: 2048, heads: 8, weight: 1, sums: 1 }];
+    let layers = [LayerWidth { stride: 2048, heads: 8, precision: Precision::F32, weight: 1, sums: 1 }];
     let scratch = cuda.scratch(&problems, &layers, true, &mut Arena::allocating()).unwrap();
     let [problem] = problems;
     (problem, scratch)
@@ -95,7 +95,8 @@ fn dense_products_agree_with_the_cpu() {
     {
         let example = example(nodes, dense_features(nodes, columns), false, Direction::Undirected);
         let (problem, _) = placed(&cuda, &example, "mlp");
-        let layers = [LayerWidth { stride, heads: 8, weight: columns * stride, sums: 2 * stride }];
+        let layers =
+            [LayerWidth { stride, heads: 8, precision: Precision::F32, weight: columns * stride, sums: 2 * stride }];
         let problems = [problem];
         let mut scratch = cuda.scratch(&problems, &layers, true, &mut Arena::allocating()).unwrap();
         let [problem] = problems;
@@ -156,7 +157,8 @@ fn sparse_products_agree_with_the_cpu() {
         let x = Compressed { offsets: matrix.offsets(), index: matrix.column_of(), values: matrix.values() };
         let example = example(nodes, Features::Sparse(matrix.clone()), false, Direction::Undirected);
         let (problem, _) = placed(&cuda, &example, "mlp");
-        let layers = [LayerWidth { stride, heads: 8, weight: columns * stride, sums: 2 * stride }];
+        let layers =
+            [LayerWidth { stride, heads: 8, precision: Precision::F32, weight: columns * stride, sums: 2 * stride }];
         let problems = [problem];
         let mut scratch = cuda.scratch(&problems, &layers, true, &mut Arena::allocating()).unwrap();
         let [problem] = problems;
@@ -362,7 +364,7 @@ fn label_input<D: SingleDevice<Number = f32>>(
 ) -> (Vec<u8>, Vec<Vec<f32>>) {
     let (nodes, stride, mut arena) = (example.graph.nodes(), 16, Arena::allocating());
     let rows = shape.input_width();
-    let layers = [LayerWidth { stride, heads: 8, weight: rows * stride, sums: 1 }];
+    let layers = [LayerWidth { stride, heads: 8, precision: Precision::F32, weight: rows * stride, sums: 1 }];
     let problems = [device.place(example, &shape, AttentionLoss::None).unwrap()];
     let mut scratch = device.scratch(&problems, &layers, true, &mut arena).unwrap();
     let [problem] = &problems;

@@ -7,7 +7,9 @@ use supergat_core::device::{AttentionLoss, LayerWidth, Random};
 use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::sampling::SampleSizes;
-use supergat_core::{Architecture, Direction, Dropout, Example, Features, Graph, HeadLayout, Labels, ModelKind};
+use supergat_core::{
+    Architecture, Direction, Dropout, Example, Features, Graph, HeadLayout, Labels, ModelKind, Precision,
+};
 use supergat_cpu::kernels::DropoutMask as _;
 use supergat_cpu::sampling::{EdgeSamples, NegativeSampler};
 use support::gpu;
@@ -81,7 +83,7 @@ fn samples_match_the_cpu() {
             let model = ModelKind::Attention { form: supergat_core::Form::Mx, self_supervised: true };
             let architecture = Architecture::new(model, &example);
             let problems = [cuda.place(&example, &architecture, AttentionLoss::Edges { p_e, p_n }).unwrap()];
-            let layers = [LayerWidth { stride: 8, heads: 8, weight: 8, sums: 16 }; 2];
+            let layers = [LayerWidth { stride: 8, heads: 8, precision: Precision::F32, weight: 8, sums: 16 }; 2];
             let mut scratch = cuda.scratch(&problems, &layers, true, &mut Arena::allocating()).unwrap();
             let mut clock = cuda.clock(11).unwrap();
             let sampler = NegativeSampler::new(graph);

@@ -16,7 +16,7 @@ use supergat_core::graph::Adjacency;
 use supergat_core::layers::{Context, Parameter};
 use supergat_core::memory::{Arena, Buffer};
 use supergat_core::random::{Purpose, Stream};
-use supergat_core::{Dropout, Graph, HeadLayout, Prepared, Result};
+use supergat_core::{Dropout, Graph, HeadLayout, Precision, Prepared, Result};
 use supergat_cpu::kernels::{Aggregation, EdgeRows, Parts, Primitives, Rows};
 use supergat_cpu::{Cpu, CpuScratch};
 
@@ -50,7 +50,7 @@ struct Layer<T: Primitives> {
 
 /// Size of another matrix that is multiplied with the features, for which the scratch memory must be large enough.
 pub(super) fn width_of<T: Primitives>(weight: &Parameter<Cpu<T>>, stride: usize) -> LayerWidth {
-    LayerWidth { stride, heads: 0, weight: weight.stored(), sums: stride }
+    LayerWidth { stride, heads: 0, precision: Precision::F32, weight: weight.stored(), sums: stride }
 }
 
 impl<T: Primitives> Convolutions<T> {

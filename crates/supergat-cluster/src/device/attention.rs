@@ -96,7 +96,7 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
             let (state, sums) = (&mut state[in_rows(&run.rows, heads)], &mut sums[in_rows(&run.rows, stride)]);
             let feature_sums = &mut feature_sums[in_rows(&run.rows, per_node)];
             let mut batch = Batch::new(rows, |blocks: &[kernels::Attention<'_, T>]| {
-                T::attention_forward(&run.parts, blocks, state, sums, feature_sums);
+                T::attention_forward(&run.parts, blocks, state, sums, feature_sums, &mut []);
             });
             for &visit in parts {
                 let lists = &run.blocks[visit.part].incoming;
@@ -108,7 +108,7 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
             Ok(())
         })?;
         T::attention_end(&problem.rows, layout, state, sums);
-        clear_isolated(&problem.isolated, layout, state, sums, feature_sums);
+        clear_isolated(&problem.isolated, layout, state, sums, feature_sums, &mut []);
         if per_node > 0 {
             T::messages_end(&problem.rows, layout, state, per_node, feature_sums);
             T::messages_forward(&problem.rows, layout, feature_sums, matrix, sums);
@@ -214,6 +214,8 @@ impl<T: Primitives + Pod> AttentionPasses for Cluster<T> {
         let gradient = Gradient {
             state,
             out: d_out,
+            half: None,
+            kept: &[],
             active,
             others: OtherGradients { state, out: d_out, active, messages: d_messages },
             outgoing: Neighbours::default(),

@@ -9,6 +9,7 @@ use crate::dropout::Dropout;
 use crate::form::Form;
 use crate::heads::HeadLayout;
 use crate::hyperparameters::TrainingSettings;
+use crate::precision::Precision;
 use crate::random::{Purpose, Stream};
 
 /// Seed and step that determine all random numbers of a training step.
@@ -120,6 +121,8 @@ pub struct Attention<'a, D: Memory> {
     pub slope: f64,
     /// Projected features; those of GATv2 are a row per node as source, followed by its row as target.
     pub z: &'a D::Numbers,
+    /// Format of `z`, and of the gradients that the backward pass gathers.
+    pub precision: Precision,
     /// `a_source . z_j` of each node; only read by GO and MX.
     pub source_score: &'a D::Numbers,
     /// The vectors `a`, in rows in the layout of the heads: one of GATv2, two of GO and MX. `None` for other forms.
@@ -384,6 +387,8 @@ pub struct LayerWidth {
     pub stride: usize,
     /// Number of per-head values of a node, including padding.
     pub heads: usize,
+    /// Format of the rows that are gathered over edges.
+    pub precision: Precision,
     /// Length of the weight matrix, including padding.
     pub weight: usize,
     /// Largest number of sums over nodes that a backward pass computes, besides the gradient of the weight matrix.

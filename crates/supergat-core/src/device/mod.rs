@@ -76,6 +76,12 @@ pub trait SingleDevice: Device<Example = Example<<Self as Memory>::Number>> {}
 
 impl<D: Device<Example = Example<<D as Memory>::Number>>> SingleDevice for D {}
 
+/// Returns the error of a device that gathers rows of 32 bits only.
+pub fn no_half_precision() -> Error {
+    let message = "precision = bf16 needs the CPU of one process: train there, or set precision to f32";
+    Error::Device { message: message.into() }
+}
+
 /// Returns the error of a device without labels as input.
 pub fn no_label_input() -> Error {
     let message = "label_input needs one process, and a graph that is not divided into parts: train in one process on \

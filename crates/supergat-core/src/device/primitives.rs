@@ -6,7 +6,7 @@ use super::arguments::{
     Random, Readings, SumsGradient, Supervision,
 };
 use super::memory::Memory;
-use super::no_label_input;
+use super::{no_half_precision, no_label_input};
 use crate::architecture::Architecture;
 use crate::dropout::Dropout;
 use crate::error::Result;
@@ -15,6 +15,7 @@ use crate::form::Form;
 use crate::heads::HeadLayout;
 use crate::memory::Arena;
 use crate::model_kind::Convolution;
+use crate::precision::Precision;
 use std::fmt::Debug;
 
 /// Examples in the memory of a device, and the results of an epoch.
@@ -30,9 +31,9 @@ pub trait Problems: Memory {
     /// Losses and scores of an epoch, before they are read.
     type Record: Debug + Send;
 
-    /// Checks that the device can run networks of an architecture. By default, it runs all of them.
-    fn supports(&self, _architecture: &Architecture) -> Result<()> {
-        Ok(())
+    /// Checks that the device can run networks of an architecture. By default, it runs all that gather rows of 32 bits.
+    fn supports(&self, architecture: &Architecture) -> Result<()> {
+        if architecture.network.precision == Precision::F32 { Ok(()) } else { Err(no_half_precision()) }
     }
     /// Places an example in the memory of the device, for a network of this architecture that is trained
     /// with `loss`.
@@ -138,6 +139,16 @@ pub trait AttentionPasses: Problems {
         state: &mut Self::Numbers,
         source_score: &mut Self::Numbers,
     ) -> Result<()>;
+    /// Rounds rows of `stride` numbers to 16 bits. Only a device that supports [`Precision::Bf16`] has it.
+    fn round_rows(
+        &self,
+        _problem: &Self::Problem,
+        _stride: usize,
+        _rows: &Self::Numbers,
+        _rounded: &mut Self::Numbers,
+    ) -> Result<()> {
+        Err(no_half_precision())
+    }
     /// Chooses the edges with the k largest scores of each node and head, for CGAT.
     fn choose_top_k(
         &self,

@@ -7,6 +7,7 @@ use crate::activation::Activation;
 use crate::blocks::{Norm, Residual};
 use crate::error::Result;
 use crate::model_kind::ModelKind;
+use crate::precision::Precision;
 use serde::{Deserialize, Serialize};
 
 /// Values of the hyperparameters of a group, which can be read and written by name.

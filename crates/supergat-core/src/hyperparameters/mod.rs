@@ -21,6 +21,7 @@ use crate::activation::Activation;
 use crate::blocks::{Norm, Residual};
 use crate::error::{Error, Result};
 use crate::model_kind::{ModelKind, System};
+use crate::precision::Precision;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
@@ -258,7 +259,7 @@ macro_rules! choices {
         })*
     };
 }
-choices!(Residual, Norm, Activation);
+choices!(Residual, Norm, Activation, Precision);
 
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {

@@ -30,6 +30,7 @@ use crate::error::Result;
 use crate::form::Form;
 use crate::heads::HeadLayout;
 use crate::memory::Arena;
+use crate::precision::Precision;
 use crate::random::Purpose;
 
 /// Attention step of a layer, with its parameters.
@@ -42,6 +43,8 @@ pub struct AttentionMixing<D: Device> {
     dropout: Dropout,
     /// Whether training attends only to the edges with the highest scores, as CGAT does.
     constrained: bool,
+    /// Format of the rows that are gathered over edges.
+    precision: Precision,
     /// Attention vectors `a` of GO and MX, [heads, 2 * features], and of GATv2, [heads, features]. The first half of each
     /// row of GO and MX belongs to the target, the second to the source.
     pub vectors: Option<Parameter<D>>,
@@ -67,7 +70,13 @@ pub struct AttentionCache<D: Device> {
 
 impl<D: Device> AttentionMixing<D> {
     /// Creates the attention of layer `index` with zero vectors.
-    pub fn new(device: &D, index: u16, shape: Shape, form: Form, slope: f64, constrained: bool) -> Result<Self> {
+    pub fn new(
+        device: &D,
+        index: u16,
+        shape: Shape,
+        form: Form,
+        (slope, constrained, precision): (f64, bool, Precision),
+    ) -> Result<Self> {
         let (layout, dropout) = (HeadLayout::new(shape.heads, shape.features), Dropout::new(shape.dropout));
         let edges = shape.edges;
         let stride = layout.stride();
@@ -92,7 +101,7 @@ impl<D: Device> AttentionMixing<D> {
             .then(|| Parameter::weight(device, format!("{name}.v"), input, false, layout, 1))
             .transpose()?;
         let vectors = vectors.transpose()?;
-        Ok(Self { index, form, layout, slope, dropout, constrained, vectors, edge_vectors, edge_messages })
+        Ok(Self { index, form, layout, slope, dropout, constrained, precision, vectors, edge_vectors, edge_messages })
     }
 
     /// Allocates memory for graphs up to a size.
@@ -123,19 +132,28 @@ impl<D: Device> AttentionMixing<D> {
         self.edge_messages.as_ref().map_or(0, |v| v.shape[0])
     }
 
-    /// Computes the weighted sums of the projected features `z`. In training, where `context.clock` is given,
-    /// coefficients are dropped.
+    /// Returns the format of the rows that are gathered over edges.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Computes the weighted sums of the projected features `z`. If they are gathered in 16 bits, they are in `sums`, and
+    /// rounded to `z` here. In training, where `context.clock` is given, coefficients are dropped.
     pub fn forward(
         &self,
         context: &Context<'_, D>,
-        z: &D::Numbers,
+        z: &mut D::Numbers,
         cache: &mut AttentionCache<D>,
         sums: &mut D::Numbers,
     ) -> Result<()> {
         let (device, problem) = (context.device, context.problem);
         let AttentionCache { keep, chosen, source_score, state, feature_sums, .. } = cache;
+        let projected = if self.precision == Precision::F32 { &*z } else { &*sums };
         if let (true, Some(a)) = (self.form.has_vector(), &self.vectors) {
-            device.attention_scores(problem, self.layout, z, &a.value, state, source_score)?;
+            device.attention_scores(problem, self.layout, projected, &a.value, state, source_score)?;
+        }
+        if self.precision != Precision::F32 {
+            device.round_rows(problem, self.layout.stride(), sums, z)?;
         }
         let random = context.random(self.index, Purpose::AttentionDropout);
         if let Some(random) = random.filter(|_| self.drops_coefficients(context)) {
@@ -175,6 +193,7 @@ impl<D: Device> AttentionMixing<D> {
             layout: self.layout,
             slope: self.slope,
             z,
+            precision: self.precision,
             source_score,
             vectors: None,
             keep: self.drops_coefficients(context).then_some(Mask { keep, dropout: self.dropout }),

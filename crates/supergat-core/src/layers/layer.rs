@@ -23,6 +23,7 @@ use crate::heads::HeadLayout;
 use crate::hyperparameters::NetworkSettings;
 use crate::memory::Arena;
 use crate::model_kind::Convolution;
+use crate::precision::Precision;
 use crate::random::{Purpose, Stream};
 
 /// A layer and its parameters.
@@ -99,6 +100,11 @@ pub enum Mixing<D: Device> {
 }
 
 impl<D: Device> Mixing<D> {
+    /// Returns the format of the rows that are gathered over edges.
+    fn precision(&self) -> Precision {
+        if let Self::Attention(attention) = self { attention.precision() } else { Precision::F32 }
+    }
+
     /// Returns the number of matrices that are side by side in the weights.
     fn halves(&self) -> usize {
         match self {
@@ -125,7 +131,7 @@ pub struct Cache<D: Device> {
 /// Values of a forward pass that only the backward pass of the same layer reads.
 #[derive(Debug)]
 pub(crate) struct Values<D: Device> {
-    /// Projected features; empty for [`Mixing::Identity`], where they are the sums.
+    /// Projected features, in the format that edges gather; empty for [`Mixing::Identity`], where they are the sums.
     z: D::Numbers,
     /// Values of attention; `None` for layers without it.
     attention: Option<AttentionCache<D>>,
@@ -170,7 +176,7 @@ impl Site {
 impl<D: Device> Layer<D> {
     /// Creates an attention layer with zero parameters. `index` counts from 0, layer names count from 1.
     pub fn attention(device: &D, index: u16, shape: Shape, form: Form, negative_slope: f64) -> Result<Self> {
-        let mixing = AttentionMixing::new(device, index, shape, form, negative_slope, false)?;
+        let mixing = AttentionMixing::new(device, index, shape, form, (negative_slope, false, Precision::F32))?;
         Self::new(device, index, shape, Mixing::Attention(mixing))
     }
 
@@ -303,7 +309,7 @@ impl<D: Device> Layer<D> {
 
     fn values(&self, device: &D, size: Size, arena: &mut Arena) -> Result<Values<D>> {
         let projected = if let Mixing::Identity = self.mixing { 0 } else { self.stride() };
-        let z = device.numbers(size.nodes * projected, arena)?;
+        let z = device.numbers(self.mixing.precision().stored(size.nodes * projected), arena)?;
         let attention = match &self.mixing {
             Mixing::Attention(attention) => Some(attention.cache(device, size, arena)?),
             _ => None,
@@ -334,7 +340,8 @@ impl<D: Device> Layer<D> {
         let mask = self.mask(context, &cache.keep_input);
         let Cache { values, output, .. } = cache;
         let Values { z, attention, sums, ego, block } = values.as_mut().expect(LENT);
-        let projected = if let Mixing::Identity = self.mixing { &mut *sums } else { &mut *z };
+        let is_final = matches!(self.mixing, Mixing::Identity) || self.mixing.precision() != Precision::F32;
+        let projected = if is_final { &mut *sums } else { &mut *z };
         device.product(problem, input, mask, &self.weight.value, stride, projected)?;
         match (&self.mixing, attention) {
             (Mixing::Attention(attention), Some(own)) => attention.forward(context, z, own, sums)?,
@@ -454,6 +461,7 @@ impl<D: Device> Layer<D> {
         LayerWidth {
             stride: self.stride(),
             heads: self.layout.head_stride(),
+            precision: self.mixing.precision(),
             weight: self.weight.stored().max(self.ego.as_ref().map_or(0, Ego::longest)),
             sums: (2 * self.stride() + stored).max(features * self.stride()).max(if self.block.is_some() {
                 3 * self.stride()

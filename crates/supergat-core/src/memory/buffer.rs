@@ -53,6 +53,20 @@ pub fn defaults<T: Clone + Default>(len: usize) -> Vec<T> {
     list
 }
 
+impl<T: Real> Buffer<T> {
+    /// Views the memory as numbers of 16 bits.
+    pub fn halves(&self) -> &[u16] {
+        // SAFETY: as in `deref`; the memory is aligned to more than 2 bytes, and all bits are valid numbers of 16 bits.
+        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len * (size_of::<T>() / 2)) }
+    }
+
+    /// Views the memory as numbers of 16 bits, mutably.
+    pub fn halves_mut(&mut self) -> &mut [u16] {
+        // SAFETY: as in `halves`; the borrow of `self` is exclusive, and all bits are valid floating-point numbers.
+        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len * (size_of::<T>() / 2)) }
+    }
+}
+
 impl<T: Real> Deref for Buffer<T> {
     type Target = [T];
 
@@ -86,5 +100,7 @@ mod tests {
         assert_eq!(buffer.len(), 37);
         assert!(buffer.iter().enumerate().all(|(i, v)| *v == i as f32));
         assert!(Buffer::<f64>::default().is_empty());
+        buffer.halves_mut()[73] = 0x3F80;
+        assert_eq!((buffer.halves().len(), buffer.halves()[73], buffer[36]), (74, 0x3F80, 1.0));
     }
 }

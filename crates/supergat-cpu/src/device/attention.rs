@@ -4,13 +4,15 @@ use super::Cpu;
 use super::contrast::Scores;
 use super::problem::{CpuProblem, Sampler};
 use super::scratch::{CpuScratch, Samples};
-use crate::kernels::{self, EdgeLoss, Gradient, OtherGradients, Primitives, sum_columns, sum_parts, vector_sums};
+use crate::kernels::{
+    self, EdgeLoss, Gradient, OtherGradients, Primitives, kept_numbers, sum_columns, sum_parts, vector_sums, widen,
+};
 use supergat_core::device::{
     Attention, AttentionGradient, AttentionPasses, MessageGradient, Place, ProjectedGradient, STATE, Supervision,
 };
 use supergat_core::memory::Buffer;
 use supergat_core::random::Stream;
-use supergat_core::{Error, HeadLayout, Result};
+use supergat_core::{Error, Form, HeadLayout, Precision, Result};
 
 impl<T: Primitives> CpuProblem<T> {
     /// Returns the arguments of the kernels of attention.
@@ -21,6 +23,10 @@ impl<T: Primitives> CpuProblem<T> {
 }
 
 impl<T: Primitives> AttentionPasses for Cpu<T> {
+    fn kept_by_attention(&self, form: Form, layout: HeadLayout) -> usize {
+        if form == Form::Go { kept_numbers(layout) } else { 0 }
+    }
+
     fn attention_scores(
         &self,
         problem: &CpuProblem<T>,
@@ -31,6 +37,18 @@ impl<T: Primitives> AttentionPasses for Cpu<T> {
         source_score: &mut Buffer<T>,
     ) -> Result<()> {
         super::attention_scores(&problem.own_rows(), layout, [z, vectors], state, source_score);
+        Ok(())
+    }
+
+    fn round_rows(
+        &self,
+        problem: &CpuProblem<T>,
+        stride: usize,
+        rows: &Buffer<T>,
+        rounded: &mut Buffer<T>,
+    ) -> Result<()> {
+        let numbers = problem.nodes() * stride;
+        T::round_rows(&problem.input.rows, stride, &rows[..numbers], &mut rounded.halves_mut()[..numbers]);
         Ok(())
     }
 
@@ -57,14 +75,17 @@ impl<T: Primitives> AttentionPasses for Cpu<T> {
         messages: Option<(&Buffer<T>, &mut Buffer<T>)>,
     ) -> Result<()> {
         let (nodes, layout, parts) = (problem.nodes(), attention.layout, &problem.edges);
-        let state = &mut state[..nodes * STATE * layout.head_stride()];
+        let input = problem.attention(attention);
+        let kept = kept_len(problem, &input, state.len());
+        let (state, rest) = state.split_at_mut(nodes * STATE * layout.head_stride());
+        let kept = &mut rest[..kept];
         let sums = &mut sums[..nodes * layout.stride()];
         let (matrix, feature_sums) = messages.map_or((&[][..], &mut [][..]), |(matrix, feature_sums)| {
             let per_node = layout.head_stride() * matrix.len() / layout.stride();
             (&matrix[..], &mut feature_sums[..nodes * per_node])
         });
-        T::attention_forward(parts, &[problem.attention(attention)], state, sums, feature_sums);
-        clear_isolated(problem.isolated(), layout, state, sums, feature_sums);
+        T::attention_forward(parts, &[input], state, sums, feature_sums, kept);
+        clear_isolated(problem.isolated(), layout, state, sums, feature_sums, kept);
         if !matrix.is_empty() {
             T::messages_forward(parts, layout, feature_sums, matrix, sums);
         }
@@ -84,14 +105,22 @@ impl<T: Primitives> AttentionPasses for Cpu<T> {
         let (graph, lists) = (problem.graph(), problem.lists());
         let (nodes, layout) = (problem.nodes(), attention.layout);
         let stride = layout.stride();
-        let CpuScratch { active, partial, losses, samples, .. } = scratch;
+        let CpuScratch { active, partial, losses, samples, gathered, .. } = scratch;
         let edge_loss = edge_loss(&supervision, samples);
         let pairs = edge_loss.map(|(_, pairs)| pairs);
         let (attention, state) = (problem.attention(attention), state_of(problem, layout, from.state));
+        let kept = &from.state[state.len()..][..kept_len(problem, &attention, from.state.len())];
         let messages = messages_backward(problem, layout, from, to.messages, partial);
+        let half = (attention.half.is_some()).then(|| {
+            let out = &mut gathered.halves_mut()[..nodes * stride];
+            T::round_rows(&problem.input.rows, stride, &from.sums[..nodes * stride], out);
+            &*out
+        });
         let gradient = Gradient {
             state,
+            half,
             out: &from.sums[..nodes * stride],
+            kept,
             active: &active[..nodes],
             others: OtherGradients { state, out: &from.sums[..nodes * stride], active: &active[..nodes], messages },
             outgoing: lists.outgoing.lists(),
@@ -133,7 +162,8 @@ impl<T: Primitives> AttentionPasses for Cpu<T> {
         let (state, heads) = (state_of(problem, attention.layout, state), attention.layout.heads);
         let values = problem.lists().edges * heads;
         let [mut coefficients, mut logits] = [vec![T::ZERO; values], vec![T::ZERO; values]];
-        T::edge_values(problem.attention(attention), state, &mut coefficients, &mut logits);
+        let (attention, z) = (problem.attention(attention), full_rows(attention, problem.nodes()));
+        T::edge_values(attention.with_full_rows(&z), state, &mut coefficients, &mut logits);
         let all = [coefficients, logits];
         // The values of missing self-loops are zero.
         Ok(match &problem.no_loops {
@@ -150,9 +180,29 @@ impl<T: Primitives> AttentionPasses for Cpu<T> {
         pairs: &[[u32; 2]],
     ) -> Result<Vec<T>> {
         let mut out = vec![T::ZERO; pairs.len()];
-        let state = state_of(problem, attention.layout, state);
-        T::pair_logits(problem.attention(attention), state, pairs, &mut out);
+        let (state, z) = (state_of(problem, attention.layout, state), full_rows(attention, problem.nodes()));
+        T::pair_logits(problem.attention(attention).with_full_rows(&z), state, pairs, &mut out);
         Ok(out)
+    }
+}
+
+/// Returns how many numbers behind the state the gradient of GO reads, in memory of `room` numbers: none without that
+/// memory, as in evaluation, and none where the gradient reads the rows of all edges.
+fn kept_len<T: Primitives>(problem: &CpuProblem<T>, attention: &kernels::Attention<'_, T>, room: usize) -> usize {
+    let per_node = kept_numbers(attention.layout);
+    let is_read = attention.form == Form::Go
+        && problem.lists().symmetric
+        && attention.edges.is_none()
+        && attention.chosen.is_none();
+    let has_room = room >= problem.nodes() * (STATE * attention.layout.head_stride() + per_node);
+    if is_read && has_room { problem.nodes() * per_node } else { 0 }
+}
+
+/// Returns the rows of `z` in full precision if they are stored in 16 bits, else nothing.
+fn full_rows<T: Primitives>(attention: Attention<'_, Cpu<T>>, nodes: usize) -> Vec<T> {
+    match attention.precision {
+        Precision::F32 => Vec::new(),
+        Precision::Bf16 => widen(&attention.z.halves()[..nodes * attention.layout.stride()]),
     }
 }
 
@@ -161,19 +211,22 @@ fn state_of<'a, T: Primitives>(problem: &CpuProblem<T>, layout: HeadLayout, stat
     &state[..problem.nodes() * STATE * layout.head_stride()]
 }
 
-/// Writes zeros to the sums of nodes that attend to no node, whose softmax has no terms.
+/// Writes zeros to the sums of nodes that attend to no node, whose softmax has no terms, and to what is kept of them.
 pub fn clear_isolated<T: Primitives>(
     isolated: &[u32],
     layout: HeadLayout,
     state: &mut [T],
     sums: &mut [T],
     feature_sums: &mut [T],
+    kept: &mut [T],
 ) {
-    let (heads, per_node) = (layout.head_stride(), feature_sums.len() * layout.stride() / sums.len().max(1));
+    let (heads, nodes) = (layout.head_stride(), (sums.len() / layout.stride()).max(1));
     for &node in isolated {
         let node = node as usize;
-        sums[node * layout.stride()..(node + 1) * layout.stride()].fill(T::ZERO);
-        feature_sums[node * per_node..(node + 1) * per_node].fill(T::ZERO);
+        for rows in [&mut *sums, &mut *feature_sums, &mut *kept] {
+            let per_node = rows.len() / nodes;
+            rows[node * per_node..(node + 1) * per_node].fill(T::ZERO);
+        }
         // The first slot is that of the node's score, which sampled non-edges read.
         state[(node * STATE + 1) * heads..(node + 1) * STATE * heads].fill(T::ZERO);
     }

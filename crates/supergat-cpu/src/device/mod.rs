@@ -55,6 +55,10 @@ impl<T: Primitives> Problems for Cpu<T> {
     type Scratch = CpuScratch<T>;
     type Record = Readings;
 
+    fn supports(&self, _: &Architecture) -> Result<()> {
+        Ok(())
+    }
+
     fn place(&self, example: &Example<T>, architecture: &Architecture, loss: AttentionLoss) -> Result<CpuProblem<T>> {
         CpuProblem::new(example, architecture, loss)
     }
@@ -66,6 +70,10 @@ impl<T: Primitives> Problems for Cpu<T> {
         training: bool,
         arena: &mut Arena,
     ) -> Result<CpuScratch<T>> {
+        if training {
+            let mut pairs = problems.iter().flat_map(|problem| layers.iter().map(move |layer| (problem, layer)));
+            pairs.try_for_each(|(problem, layer)| problem.check_precision(layer))?;
+        }
         Ok(CpuScratch::new(problems, layers, training, arena))
     }
 

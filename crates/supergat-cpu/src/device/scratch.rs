@@ -4,6 +4,7 @@ use super::contrast::ContrastSamples;
 use super::problem::{CpuProblem, Sampler};
 use crate::kernels::Primitives;
 use crate::sampling::EdgeSamples;
+use supergat_core::Precision;
 use supergat_core::device::LayerWidth;
 use supergat_core::memory::{Arena, Buffer};
 
@@ -20,6 +21,8 @@ pub struct CpuScratch<T> {
     pub(super) samples: Samples,
     /// Copies of a layer's weights for sums over rows.
     pub(super) copies: Buffer<T>,
+    /// Gradients of the sums, rounded for being gathered over edges; empty if they are gathered as they are.
+    pub(super) gathered: Buffer<T>,
     /// A layer's weights, transposed.
     pub(super) transposed: Buffer<T>,
 }
@@ -53,6 +56,10 @@ impl<T: Primitives> CpuScratch<T> {
         }
         let widest = |f: &dyn Fn(&LayerWidth) -> usize| layers.iter().map(f).max().unwrap_or(0);
         let copies = layers.iter().enumerate().map(|(k, l)| copies[k.min(1)] * l.weight).max().unwrap_or(0);
+        let gathered = |layer: &LayerWidth| match layer.precision {
+            Precision::F32 => 0,
+            precision => precision.stored(layer.stride),
+        };
         let samples = match sampler {
             Sampler::None => Samples::None,
             Sampler::Edges(..) => Samples::Edges(EdgeSamples::with_capacity(nodes, slots[0], slots[1], arena)),
@@ -64,6 +71,7 @@ impl<T: Primitives> CpuScratch<T> {
             losses: arena.list(parts),
             samples,
             copies: arena.numbers(copies),
+            gathered: arena.numbers(nodes * widest(&gathered)),
             transposed: arena.numbers(if training { widest(&|l| l.weight) } else { 0 }),
         }
     }

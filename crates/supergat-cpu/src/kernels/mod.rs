@@ -25,7 +25,9 @@ mod top_k;
 
 pub use adam::{Adam, AdamGradient, adam_backward};
 pub use aggregate::{Aggregation, Slice};
-pub use attention::{Attention, EdgeLoss, EdgeTerms, Gradient, OtherGradients, Others, score_sums, vector_sums};
+pub use attention::{
+    Attention, EdgeLoss, EdgeTerms, Gradient, OtherGradients, Others, kept_numbers, score_sums, vector_sums,
+};
 pub use block::{ColumnNorm, Finish, NORM_EPSILON, NormGradient, RowNorm, Shortcut, block_sums};
 pub use dense::{Dense, transpose};
 pub use dropout::{DropoutMask, Mask};
@@ -39,5 +41,5 @@ pub use output::{OutputGradient, sum_columns, sum_parts};
 pub use parts::{EdgeRows, MOST_PARTS, Parts, PerPart, Rows, for_each_part};
 pub use primitives::{Primitives, Products};
 pub use samples::{REJECTED, for_each_pair, mark_sample, offer_pairs};
-pub use simd::{Simd, SimdReal};
+pub use simd::{Simd, SimdReal, widen};
 pub use sparse::Compressed;

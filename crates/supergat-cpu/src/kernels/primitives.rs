@@ -84,9 +84,12 @@ kernels! {
         parts: &Parts, layout: HeadLayout, z: &[Self], a_target: &[Self], a_source: &[Self], state: &mut [Self],
         source_score: &mut [Self],
     );
+    /// Rounds rows to 16 bits.
+    attention::round_rows(parts: &Parts, stride: usize, rows: &[Self], out: &mut [u16]);
     /// Computes attention: softmax of the scores, dropout, weighted sum.
     attention::attention_forward(
         parts: &Parts, blocks: &[Attention<'_, Self>], state: &mut [Self], out: &mut [Self], feature_sums: &mut [Self],
+        kept: &mut [Self],
     );
     /// Completes the sums of features of edges by blocks of edges.
     attention::messages_end(parts: &Parts, layout: HeadLayout, state: &[Self], per_node: usize, sums: &mut [Self]);

@@ -103,6 +103,7 @@ mod tests {
             layout,
             slope: 0.2,
             z: &[],
+            half: None,
             source_score: &source_score,
             vectors: &[],
             others: Others { z: &[], source_score: &source_score },

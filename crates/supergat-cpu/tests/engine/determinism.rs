@@ -4,10 +4,18 @@
 use crate::common::{ALL_FORMS, FORMS, Recipe, architecture};
 use std::ops::ControlFlow;
 use supergat_core::hyperparameters::{ClassConstraintSettings, ConstraintSettings};
-use supergat_core::{Contrast, ModelKind, Outcome, Prepared, TrainConfig, Trainer};
+use supergat_core::{Contrast, ModelKind, Outcome, Precision, Prepared, TrainConfig, Trainer};
 use supergat_cpu::Cpu;
 
-fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool, label_input: f64) -> (Outcome, Vec<u32>, Vec<u64>) {
+/// Trains with a seed and a number of threads; returns scores, weights, and losses of all epochs.
+fn run(
+    kind: ModelKind,
+    precision: Precision,
+    seed: u64,
+    threads: usize,
+    sparse: bool,
+    label_input: f64,
+) -> (Outcome, Vec<u32>, Vec<u64>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {
         let recipe =
@@ -39,6 +47,7 @@ fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool, label_input: f6
             a.network.heads = 8;
             a.network.hidden = 8;
             a.network.output_heads = 8;
+            a.network.precision = precision;
         });
         let prepared = Prepared::on(&Cpu::default(), &examples, shape, config).unwrap();
         let mut losses = vec![];
@@ -57,14 +66,16 @@ fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool, label_input: f6
 
 #[test]
 fn results_are_identical_for_any_number_of_threads() {
-    let forms = ALL_FORMS.map(|form| ModelKind::Attention { form, self_supervised: true });
-    for (k, kind) in forms.into_iter().chain([ModelKind::Constrained { by_classes: true }]).enumerate() {
+    let model = |form| ModelKind::Attention { form, self_supervised: true };
+    let full = ALL_FORMS.map(model).into_iter().chain([ModelKind::Constrained { by_classes: true }]);
+    let half = FORMS.map(|form| (model(form), Precision::Bf16));
+    for (k, (kind, precision)) in full.map(|kind| (kind, Precision::F32)).chain(half).enumerate() {
         let label_input = if k % 3 == 1 { 0.5 } else { 0.0 };
-        let run = |seed, threads| run(kind, seed, threads, k % 2 == 0, label_input);
+        let run = |seed, threads| run(kind, precision, seed, threads, k % 2 == 0, label_input);
         let one = run(1, 1);
         for threads in [2, 3, 8] {
-            assert!(one == run(1, threads), "{kind} differs with {threads} threads");
+            assert!(one == run(1, threads), "{kind} in {} differs with {threads} threads", precision.name());
         }
-        assert!(one != run(2, 1), "{kind} does not depend on the seed");
+        assert!(one != run(2, 1), "{kind} in {} does not depend on the seed", precision.name());
     }
 }

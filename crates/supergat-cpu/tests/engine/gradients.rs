@@ -3,8 +3,8 @@
 use crate::common::{ALL_FORMS, FORMS, Recipe, architecture, with_blocks, with_edges};
 use supergat_core::hyperparameters::{ClassConstraintSettings, ConstraintSettings, NetworkSettings};
 use supergat_core::{
-    Activation, Architecture, Contrast, Convolution, EdgeAttributes, Example, Form, ModelKind, Norm, Prepared,
-    Residual, Session, TrainConfig,
+    Activation, Architecture, Contrast, Convolution, EdgeAttributes, Example, Form, ModelKind, Norm, Precision,
+    Prepared, Residual, Session, TrainConfig,
 };
 use supergat_cpu::{Cpu, Model};
 
@@ -205,6 +205,32 @@ fn do_not_depend_on_the_pass_over_edges() {
                 let error = (found - expected).abs() / expected.abs().max(1e-3);
                 assert!(error < 1e-9, "{form:?}, heads {heads:?}, lambda {lambda_e:?}: {found} and {expected} at {k}");
             }
+        }
+    }
+}
+
+/// Rounded rows change gradients by the size of the rounding, in every form and layout, with dropout and the edge loss.
+#[test]
+fn are_close_in_16_bits() {
+    for (form, heads) in FORMS.into_iter().flat_map(|form| [[8, 2], [3, 8], [1, 1]].map(|heads| (form, heads))) {
+        for (lambda_e, dropout) in [(None, 0.0), (Some(0.6), 0.4)] {
+            let example = Recipe { nodes: 70, edges: 700, directed: false, ..Recipe::default() }.build::<f64>();
+            let gradient = |precision| {
+                let shape = architecture(&example, form, true).with(|a| {
+                    (a.network.heads, a.network.output_heads, a.network.hidden) = (heads[0], heads[1], 11);
+                    (a.network.dropout, a.network.precision) = (dropout, precision);
+                });
+                let prepared =
+                    Prepared::on(&Cpu::default(), std::slice::from_ref(&example), shape, TrainConfig::default());
+                let (_, model) = objective(Model::new(shape, 5).unwrap(), &prepared.unwrap(), lambda_e, true);
+                let rows = model.parameters().flat_map(|p| p.gradient_to_rows(&Cpu::default()).unwrap());
+                rows.collect::<Vec<f64>>()
+            };
+            let (found, expected) = (gradient(Precision::Bf16), gradient(Precision::F32));
+            let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>().sqrt();
+            let error =
+                norm(&mut found.iter().zip(&expected).map(|(a, b)| a - b)) / norm(&mut expected.iter().copied());
+            assert!(error > 0.0 && error < 0.03, "{form:?}, heads {heads:?}, lambda {lambda_e:?}: {error}");
         }
     }
 }

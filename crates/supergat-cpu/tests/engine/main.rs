@@ -9,6 +9,7 @@ mod gradients;
 mod label_input;
 mod order;
 mod parity;
+mod precision;
 mod properties;
 mod resume;
 

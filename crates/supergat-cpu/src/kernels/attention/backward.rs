@@ -8,7 +8,7 @@ use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::loss::SoftplusSum;
 use crate::kernels::parts::{Parts, PerPart, Rows};
 use crate::kernels::simd::{
-    Arithmetic, Isa, Kernel, Lanes, SimdReal, V, add_scaled, add_two_scaled, dispatch, vectors, vectors_mut,
+    Arithmetic, Isa, Kernel, Lanes, SimdReal, Stored, V, add_two_scaled, dispatch, vectors, vectors_mut,
 };
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -58,7 +58,16 @@ pub fn attention_backward<T: SimdReal>(
                             dispatch(v2::Backward::<T, $groups, $edges> { input, gradient, nodes, d_z, d_vectors })
                         } else if is_symmetric {
                             let form = PhantomData::<F>;
-                            dispatch(Symmetric { input, gradient, nodes, d_z, d_vectors, form })
+                            match (input.half, gradient.half) {
+                                (Some(z), Some(out)) => {
+                                    let rows = [z.as_chunks::<LANES>().0, out.as_chunks().0];
+                                    dispatch(Symmetric { input, gradient, rows, nodes, d_z, d_vectors, form })
+                                }
+                                _ => {
+                                    let rows = [vectors(input.z), vectors(gradient.out)];
+                                    dispatch(Symmetric { input, gradient, rows, nodes, d_z, d_vectors, form })
+                                }
+                            }
                         } else {
                             let form = PhantomData::<F>;
                             dispatch(Backward::<T, F, $groups, $edges> {
@@ -122,7 +131,7 @@ pub fn attention_backward_end<T: SimdReal>(
                     let z = &self.z[i * row..(i + 1) * row][part.clone()];
                     let vectors = self.vectors.map(|a| &a[part.clone()]);
                     let d_vectors = [&mut d_target_vector[part.clone()], &mut d_source_vector[part.clone()]];
-                    through_scores::<T, I>(d_scores, z, vectors, &mut d_z[part], d_vectors);
+                    through_scores::<T, _, I>(d_scores, z, vectors, &mut d_z[part], d_vectors);
                 }
             }
         }
@@ -144,16 +153,18 @@ pub fn attention_backward_end<T: SimdReal>(
 
 /// Adds the gradients of a node's row and of the vectors from those of its scores as target and as source.
 #[inline(always)]
-pub(super) fn through_scores<T: SimdReal, I: Isa>(
+pub(super) fn through_scores<T: SimdReal, S: Stored<T>, I: Isa>(
     [target, source]: [V<T, I>; 2],
-    z: &[[T; LANES]],
+    z: &[S],
     [a_target, a_source]: [&[[T; LANES]]; 2],
     d_z: &mut [[T; LANES]],
     [d_target_vector, d_source_vector]: [&mut [[T; LANES]]; 2],
 ) {
     add_two_scaled::<T, I>(d_z, target, a_target, source, a_source);
-    add_scaled::<T, I>(d_target_vector, target, z);
-    add_scaled::<T, I>(d_source_vector, source, z);
+    for (z, (d_target, d_source)) in z.iter().zip(d_target_vector.iter_mut().zip(d_source_vector)) {
+        *d_target = target.mul_add(z.vector::<I>(), V::<T, I>::load(d_target)).array();
+        *d_source = source.mul_add(z.vector::<I>(), V::<T, I>::load(d_source)).array();
+    }
 }
 
 /// Backward pass over a range of nodes. `G` is 1 for layouts of one group, else the largest number of groups. `E` tells
@@ -213,7 +224,7 @@ impl<T: SimdReal, F: FormKernel, const G: usize, const E: bool> Backward<'_, T, 
             let first = first_edges.get(target as usize).map_or(0, |&first| first as usize);
             first + gradient.place_at_target[at] as usize
         };
-        let ahead = steps_ahead::<T>(2 * row, AHEAD);
+        let ahead = steps_ahead::<[T; LANES]>(2 * row, AHEAD);
         let mut losses = SoftplusSum::default();
         if block.is_none() {
             d_vectors.fill([T::ZERO; LANES]);
@@ -304,7 +315,7 @@ impl<T: SimdReal, F: FormKernel, const G: usize, const E: bool> Backward<'_, T, 
                     let vectors = [&vector[0][part.clone()], &vector[1][part.clone()]];
                     let d_vectors = [&mut d_target_vector[part.clone()], &mut d_source_vector[part.clone()]];
                     let (z, scores) = (&own.z[part.clone()], [d_target_score[g], d_source_score[g]]);
-                    through_scores::<T, I>(scores, z, vectors, &mut d_z[part], d_vectors);
+                    through_scores::<T, _, I>(scores, z, vectors, &mut d_z[part], d_vectors);
                 }
             }
         }

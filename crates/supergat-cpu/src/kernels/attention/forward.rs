@@ -1,13 +1,15 @@
 //! Forward pass: scores, softmax, dropout and weighted sum, one node at a time.
 
+use super::by_source::kept_numbers;
 use super::input::{
     Attention, INVERSE, LARGEST, SCORE, add_features, if_chosen, kept, leaky, score_scale, steps_ahead,
 };
+use super::one_head;
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::parts::{Parts, Rows};
 use crate::kernels::simd::{
-    Arithmetic, Isa, Kernel, Lanes, P, Pair, Registers, SimdReal, V, dispatch, dot, dot_leaky, in_blocks, vectors,
-    vectors_mut,
+    Arithmetic, Isa, Kernel, Lanes, P, Pair, Registers, SimdReal, Stored, V, dispatch, dot, dot_leaky, in_blocks,
+    vectors, vectors_mut,
 };
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -75,12 +77,15 @@ pub fn attention_scores<T: SimdReal>(
 ///
 /// Also computes the weighted sums of the features of edges, a row of per-head values per feature, unless
 /// `feature_sums` is empty. With lists of blocks, they are divided by `messages_end`.
+///
+/// GO writes what [`by_source`](super::by_source) reads of every node to `kept`, unless it is empty.
 pub fn attention_forward<T: SimdReal>(
     parts: &Parts,
     blocks: &[Attention<'_, T>],
     state: &mut [T],
     out: &mut [T],
     feature_sums: &mut [T],
+    kept: &mut [T],
 ) {
     let Some(Attention { layout, form, edges, .. }) = blocks.first() else { return };
     let per_node = match edges {
@@ -91,17 +96,40 @@ pub fn attention_forward<T: SimdReal>(
         Rows { data: state, width: STATE * layout.head_stride() },
         Rows { data: out, width: layout.stride() },
         Rows { data: feature_sums, width: per_node },
+        Rows { width: if kept.is_empty() { 0 } else { kept_numbers(*layout) }, data: kept },
     );
-    parts.for_each(outputs, |nodes, (state, out, feature_sums)| {
-        let (state, out, feature_sums) =
-            (vectors_mut(state.data), vectors_mut(out.data), vectors_mut(feature_sums.data));
+    parts.for_each(outputs, |nodes, (state, out, feature_sums, kept)| {
+        let (state, out, feature_sums, kept) =
+            (vectors_mut(state.data), vectors_mut(out.data), vectors_mut(feature_sums.data), vectors_mut(kept.data));
         with_form!(*form, F => {
             for &input in blocks {
                 let (nodes, form) = (nodes.clone(), PhantomData::<F>);
-                let (state, out, feature_sums) = (&mut *state, &mut *out, &mut *feature_sums);
-                match input.edges {
-                    None => dispatch(Forward::<T, F, false> { input, nodes, state, out, feature_sums, form }),
-                    Some(_) => dispatch(Forward::<T, F, true> { input, nodes, state, out, feature_sums, form }),
+                let (state, out, feature_sums, kept) = (&mut *state, &mut *out, &mut *feature_sums, &mut *kept);
+                macro_rules! run {
+                    ($edges:expr, $rows:expr) => {{
+                        let rows = $rows;
+                        dispatch(Forward::<T, _, F, $edges> {
+                            input,
+                            rows,
+                            nodes,
+                            state,
+                            out,
+                            feature_sums,
+                            kept,
+                            form,
+                        })
+                    }};
+                }
+                let full = [vectors(input.z), vectors(input.others.z)];
+                match (input.edges, input.half) {
+                    (None, None) => run!(false, full),
+                    (Some(_), None) => run!(true, full),
+                    (_, Some(half)) => {
+                        // A constant condition, so that kernels for rounded rows of GATv2 are not compiled.
+                        if const { !F::V2 } {
+                            run!(false, [half.as_chunks::<LANES>().0; 2])
+                        }
+                    }
                 }
             }
         });
@@ -109,22 +137,25 @@ pub fn attention_forward<T: SimdReal>(
 }
 
 /// Forward pass over a range of nodes. `E` tells whether edges have weights or features.
-struct Forward<'a, T, F, const E: bool> {
+struct Forward<'a, T, S, F, const E: bool> {
     input: Attention<'a, T>,
+    /// Rows of the nodes, and of their neighbours.
+    rows: [&'a [S]; 2],
     nodes: Range<usize>,
     state: &'a mut [[T; LANES]],
     out: &'a mut [[T; LANES]],
     feature_sums: &'a mut [[T; LANES]],
+    kept: &'a mut [[T; LANES]],
     form: PhantomData<F>,
 }
 
 /// Edges of a node processed at once. A node with more edges is processed in blocks, and its sums are
 /// rescaled when a larger score appears.
-const BLOCK: usize = 256;
+pub(super) const BLOCK: usize = 256;
 /// Largest number of edges between prefetching a neighbour's row and using it.
 const AHEAD: usize = 8;
 
-impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> {
+impl<T: SimdReal, S: Stored<T>, F: FormKernel, const E: bool> Kernel for Forward<'_, T, S, F, E> {
     type Number = T;
     type Output = ();
     const USES_AVX512: bool = true;
@@ -137,14 +168,16 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
         let row = groups * width;
         // A row of GATv2 in `z` has two halves: of the node as source, and as target.
         let (stride, own_half) = if F::V2 { (2 * row, row) } else { (row, 0) };
-        let (z, a) = (vectors(self.input.z), vectors(self.input.vectors));
-        let (others, source_score) = (vectors(self.input.others.z), vectors(self.input.others.source_score));
+        let [z, others] = self.rows;
+        let (a, source_score) = (vectors(self.input.vectors), vectors(self.input.others.source_score));
         let scale = V::<T, I>::splat(score_scale(layout));
         let slope = V::<T, I>::splat(slope);
-        let steps = steps_ahead::<T>(width, AHEAD);
+        let steps = steps_ahead::<S>(width, AHEAD);
+        let mut of_one_head = one_head::Weights::ZERO;
         let (mut weight, mut products) = ([[T::ZERO; LANES]; BLOCK], [[T::ZERO; LANES]; BLOCK]);
         let continues = incoming.block.is_some();
         let first = self.nodes.start;
+        let keeps = const { F::GO && !F::DP && !E } && !self.kept.is_empty();
         let features = terms.filter(|_| !self.feature_sums.is_empty()).map_or(0, |terms| terms.width);
         for list in incoming.lists(self.nodes) {
             let i = incoming.row(list);
@@ -160,6 +193,13 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
                 let own = &z[i * stride + own_half + at..][..width];
                 let own_score = V::<T, I>::load(&state[SCORE * groups + g]);
                 let out = &mut out[at..at + width];
+                // Sums over the edges with a score above zero.
+                let above = match self.kept.chunks_exact_mut(width).nth(i - first) {
+                    Some(kept) if keeps => kept,
+                    _ => &mut [][..],
+                };
+                above.fill([T::ZERO; LANES]);
+                let mut sum_above = V::<T, I>::zero();
                 let (mut largest, mut sum) = (V::<T, I>::splat(T::NEG_INFINITY), V::<T, I>::zero());
                 if continues {
                     largest = V::<T, I>::load(&state[LARGEST * groups + g]);
@@ -168,6 +208,11 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
                     out.fill([T::ZERO; LANES]);
                 }
                 let edges = incoming.range(list);
+                if const { F::GO && !F::DP && !E } && layout.heads == 1 && chosen.is_none() && !continues {
+                    let to = one_head::Output { state, out, above };
+                    one_head::forward::<T, S, I>(&self.input, others, edges, steps, &mut of_one_head, to);
+                    continue;
+                }
                 for start in edges.clone().step_by(BLOCK) {
                     let block = start..(start + BLOCK).min(edges.end);
                     let sources = &incoming.nodes[block];
@@ -183,14 +228,14 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
                         let j = j as usize;
                         let (mut go, mut dp) = (V::<T, I>::zero(), V::<T, I>::zero());
                         if F::DP {
-                            dp = dot::<T, I>(own, &others[j * stride + at..][..width]).fold(layout.lane_heads);
+                            dp = S::dot::<I>(own, &others[j * stride + at..][..width]).fold(layout.lane_heads);
                         }
                         if F::GO {
                             go = own_score.add(V::<T, I>::load(&source_score[j * groups + g]));
                         }
                         if F::V2 {
                             let (a, other) = (&a[at..at + width], &others[j * stride + at..][..width]);
-                            go = dot_leaky::<T, I>(a, own, other, slope).fold(layout.lane_heads);
+                            go = dot_leaky::<T, I>(a, S::full(own), S::full(other), slope).fold(layout.lane_heads);
                         }
                         let Some(terms) = terms else {
                             // Scores follow from both numbers, two edges at a time.
@@ -220,30 +265,54 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
                             *o = V::<T, I>::load(o).mul(shrink).array();
                         }
                         scale_group::<T, I>(feature_sums, shrink, g, groups);
+                        if keeps {
+                            sum_above = sum_above.mul(shrink);
+                            scale_group::<T, I>(above, shrink, 0, 1);
+                        }
                     }
                     let (pairs, last) = weight[..sources.len()].as_chunks_mut::<2>();
                     let (mut pair_sum, largest_of_pair) = (P::<T, I>::zero(), P::<T, I>::both(largest));
+                    let mut pair_above = P::<T, I>::zero();
                     for (k, weight) in pairs.iter_mut().enumerate() {
                         let first = (first_edge + 2 * k) * groups + g;
                         let bytes = |of: &[u8]| [of[first], of[first + groups]];
-                        let mut p = P::<T, I>::load(weight).sub(largest_of_pair).exp();
+                        let score = P::<T, I>::load(weight);
+                        let mut p = score.sub(largest_of_pair).exp();
                         if let Some(chosen) = chosen {
                             p = p.mul(P::<T, I>::from_bits(bytes(chosen), T::ONE));
                         }
                         pair_sum = pair_sum.add(p);
+                        if keeps {
+                            pair_above = pair_above.add(score.if_positive(p, P::<T, I>::zero()));
+                        }
                         if let Some(mask) = keep {
                             p = p.mul(P::<T, I>::from_bits(bytes(mask.keep), mask.scale));
                         }
                         *weight = p.arrays();
+                        if keeps {
+                            products.as_chunks_mut::<2>().0[k] = score.if_positive(p, P::<T, I>::zero()).arrays();
+                        }
                     }
                     sum = sum.add(pair_sum.sum());
+                    sum_above = sum_above.add(pair_above.sum());
                     if let [weight] = last {
                         let byte = (first_edge + sources.len() - 1) * groups + g;
-                        let p = if_chosen::<T, I>(chosen, byte, V::<T, I>::load(weight).sub(largest).exp());
+                        let score = V::<T, I>::load(weight);
+                        let p = if_chosen::<T, I>(chosen, byte, score.sub(largest).exp());
                         sum = sum.add(p);
-                        *weight = p.mul(kept::<T, I>(keep, byte)).array();
+                        sum_above = sum_above.add(score.if_positive(p, V::<T, I>::zero()));
+                        let p = p.mul(kept::<T, I>(keep, byte));
+                        *weight = p.array();
+                        if keeps {
+                            products[sources.len() - 1] = score.if_positive(p, V::<T, I>::zero()).array();
+                        }
                     }
-                    add_neighbours::<T, I>(out, sources, &weight, others, stride, at);
+                    if keeps {
+                        let weights = [weight.as_flattened(), products.as_flattened()];
+                        add_to_both::<T, S, I, LANES>([&mut *out, &mut *above], sources, weights, others);
+                    } else {
+                        add_rows::<T, S, I, LANES>(out, sources, weight.as_flattened(), others, stride, at);
+                    }
                     if let (Some(terms), true) = (terms, features > 0) {
                         for (e, weight) in (first_edge..first_edge + sources.len()).zip(&weight) {
                             let of_edge = terms.features_of(e);
@@ -258,6 +327,7 @@ impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> 
                 }
                 let inverse = divide::<T, I>(out, sum);
                 state[INVERSE * groups + g] = inverse.array();
+                centre::<T, I>(above, out, inverse, sum_above);
                 scale_group::<T, I>(feature_sums, inverse, g, groups);
             }
         }
@@ -272,6 +342,21 @@ fn divide<T: SimdReal, I: Isa>(out: &mut [[T; LANES]], sum: V<T, I>) -> V<T, I> 
         *o = V::<T, I>::load(o).mul(inverse).array();
     }
     inverse
+}
+
+/// Completes `q` of [`by_source`](super::by_source), `above / sum - out * sum_above / sum`, from the completed output.
+#[inline(always)]
+pub(super) fn centre<T: SimdReal, I: Isa>(
+    above: &mut [[T; LANES]],
+    out: &[[T; LANES]],
+    inverse: V<T, I>,
+    sum_above: V<T, I>,
+) {
+    let fraction = V::<T, I>::zero().sub(sum_above.mul(inverse));
+    for (above, out) in above.iter_mut().zip(out) {
+        let row = V::<T, I>::load(above).mul(inverse);
+        *above = fraction.mul_add(V::<T, I>::load(out), row).array();
+    }
 }
 
 /// Multiplies the per-head values of a group.
@@ -324,36 +409,63 @@ pub fn attention_end<T: SimdReal>(parts: &Parts, layout: HeadLayout, state: &mut
     });
 }
 
-/// Computes `out += sum_k weight[k] * z[nodes[k]]`, up to eight vectors at a time in registers.
+/// Computes `out += sum_k weights[k] * z[nodes[k]]`, up to eight vectors at a time in registers. An edge has `H` weights: one,
+/// or a vector.
 #[inline(always)]
-fn add_neighbours<T: SimdReal, I: Isa>(
+pub(super) fn add_rows<T: SimdReal, S: Stored<T>, I: Isa, const H: usize>(
     out: &mut [[T; LANES]],
     nodes: &[u32],
-    weight: &[[T; LANES]],
-    z: &[[T; LANES]],
-    row: usize,
+    weights: &[T],
+    z: &[S],
+    stride: usize,
     offset: usize,
 ) {
+    let weights = weights.as_chunks::<H>().0;
     in_blocks!(I, out.len(), |first, B| {
-        add_block::<T, I, B>(&mut out[first..first + B], nodes, weight, z, row, offset + first);
+        let mut sum = Registers::<T, I, B>::load(&out[first..]);
+        for (&j, weights) in nodes.iter().zip(weights) {
+            let row = Registers::load(&z[j as usize * stride + offset + first..]);
+            sum.add_scaled(in_lanes::<T, I, H>(weights), &row);
+        }
+        sum.store(&mut out[first..]);
     });
 }
 
+/// Computes [`add_rows`] for two rows of the output with weights of their own.
 #[inline(always)]
-fn add_block<T: SimdReal, I: Isa, const B: usize>(
-    out: &mut [[T; LANES]],
+pub(super) fn add_to_both<T: SimdReal, S: Stored<T>, I: Isa, const H: usize>(
+    [out, above]: [&mut [[T; LANES]]; 2],
     nodes: &[u32],
-    weight: &[[T; LANES]],
-    z: &[[T; LANES]],
-    row: usize,
-    at: usize,
+    weights: [&[T]; 2],
+    z: &[S],
 ) {
-    let mut sum = Registers::<T, I, B>::load(out);
-    for (&j, weight) in nodes.iter().zip(weight) {
-        let row = Registers::load(&z[j as usize * row + at..]);
-        sum.add_scaled(V::<T, I>::load(weight), &row);
+    let width = out.len();
+    if const { !<P<T, I>>::IS_ONE_REGISTER } {
+        // Two rows do not fit into short registers.
+        add_rows::<T, S, I, H>(out, nodes, weights[0], z, width, 0);
+        return add_rows::<T, S, I, H>(above, nodes, weights[1], z, width, 0);
     }
-    sum.store(out);
+    let [weights, weights_above] = weights.map(|weights| weights.as_chunks::<H>().0);
+    in_blocks!(I, width, |first, B| {
+        let mut sum = Registers::<T, I, B>::load(&out[first..]);
+        let mut sum_above = Registers::<T, I, B>::load(&above[first..]);
+        for (&j, (weights, of_above)) in nodes.iter().zip(weights.iter().zip(weights_above)) {
+            let row = Registers::load(&z[j as usize * width + first..]);
+            sum.add_scaled(in_lanes::<T, I, H>(weights), &row);
+            sum_above.add_scaled(in_lanes::<T, I, H>(of_above), &row);
+        }
+        sum.store(&mut out[first..]);
+        sum_above.store(&mut above[first..]);
+    });
+}
+
+/// Returns the weights of an edge as a vector: one in all lanes, or one per lane.
+#[inline(always)]
+pub(super) fn in_lanes<T: SimdReal, I: Isa, const H: usize>(weights: &[T; H]) -> V<T, I> {
+    match weights.first_chunk() {
+        Some(vector) => V::<T, I>::load(vector),
+        None => V::<T, I>::splat(weights[0]),
+    }
 }
 
 /// Replaces additive scores by scores, `LeakyReLU(form(go, dp))`, from the dot products `dp`; returns the largest.

@@ -2,12 +2,13 @@
 //! share.
 
 use crate::kernels::dropout::Mask;
-use crate::kernels::simd::{Arithmetic, Isa, Lanes, SimdReal, V, vectors};
+use crate::kernels::parts::{Parts, Rows};
+use crate::kernels::simd::{Arithmetic, Isa, Lanes, SimdReal, V, round, vectors};
 use supergat_core::device::{self, Host};
 use supergat_core::graph::Neighbours;
 use supergat_core::heads::LANES;
 use supergat_core::memory::prefetch;
-use supergat_core::{Form, HeadLayout};
+use supergat_core::{Form, HeadLayout, Precision};
 
 /// Inputs of attention.
 ///
@@ -26,6 +27,8 @@ pub struct Attention<'a, T> {
     pub source_score: &'a [T],
     /// The vectors `a`, as rows in the layout of the heads: `a_target` and `a_source` of GO and MX, one vector of GATv2.
     pub vectors: &'a [T],
+    /// Projected features rounded to 16 bits; `z` is then empty, here and in `others`.
+    pub half: Option<&'a [u16]>,
     /// Rows of the neighbours that lists of nodes refer to; not read by the gradient of GATv2.
     pub others: Others<'a, T>,
     /// Incoming edges. With lists of a block, passes continue the sums of earlier blocks.
@@ -47,7 +50,11 @@ impl<'a, T: SimdReal> Attention<'a, T> {
         edges: Option<EdgeTerms<'a, T>>,
     ) -> Self {
         let device::Attention { form, layout, .. } = attention;
-        let z = &attention.z[..nodes * form.projections() * layout.stride()];
+        let numbers = nodes * form.projections() * layout.stride();
+        let (z, half) = match attention.precision {
+            Precision::F32 => (&attention.z[..numbers], None),
+            Precision::Bf16 => (&[][..], Some(&attention.z.halves()[..numbers])),
+        };
         let scores = if form.has_vector() { nodes * layout.head_stride() } else { 0 };
         let source_score = &attention.source_score[..scores];
         Self {
@@ -57,12 +64,18 @@ impl<'a, T: SimdReal> Attention<'a, T> {
             z,
             source_score,
             vectors: attention.vectors.map_or(&[], |vectors| vectors),
+            half,
             others: Others { z, source_score },
             incoming,
             keep: attention.keep.map(Mask::of),
             chosen: attention.chosen.map(Vec::as_slice),
             edges,
         }
+    }
+
+    /// Returns the inputs with rows of full precision, `z`, in place of those of 16 bits, if there are any.
+    pub fn with_full_rows(self, z: &'a [T]) -> Self {
+        if self.half.is_none() { self } else { Self { z, half: None, others: Others { z, ..self.others }, ..self } }
     }
 }
 
@@ -169,6 +182,10 @@ pub struct Gradient<'a, T> {
     pub state: &'a [T],
     /// Gradient of `out`, a row per node.
     pub out: &'a [T],
+    /// `out` rounded to 16 bits, if [`Attention::half`] is given.
+    pub half: Option<&'a [u16]>,
+    /// What the forward pass of GO kept of every node, [`kept_numbers`](super::kept_numbers) each, or empty.
+    pub kept: &'a [T],
     /// Whether a node's row of `out` is not all zero.
     pub active: &'a [bool],
     /// Rows of the neighbours; not read by GATv2.
@@ -213,12 +230,12 @@ pub(super) fn score_scale<T: SimdReal>(layout: HeadLayout) -> T {
     T::from_f64(1.0 / (layout.features as f64).sqrt())
 }
 
-/// Returns how many edges ahead a neighbour's rows, of `vectors` vectors in total, are prefetched: far enough
+/// Returns how many edges ahead a neighbour's rows, of `vectors` vectors of type `S` in total, are prefetched: far enough
 /// to hide the latency of memory, near enough that the rows are still in the cache when they are used.
 #[inline(always)]
-pub(super) fn steps_ahead<T>(vectors: usize, most: usize) -> usize {
+pub(super) fn steps_ahead<S>(vectors: usize, most: usize) -> usize {
     const IN_CACHE: usize = 12 << 10;
-    (IN_CACHE / (vectors * size_of::<[T; LANES]>())).clamp(1, most)
+    (IN_CACHE / (vectors * size_of::<S>())).clamp(1, most)
 }
 
 /// Computes LeakyReLU.
@@ -243,4 +260,11 @@ pub(super) fn if_chosen<T: SimdReal, I: Isa>(chosen: Option<&[u8]>, byte: usize,
         Some(bytes) => value.mul(V::<T, I>::from_bits(bytes[byte], T::ONE)),
         None => value,
     }
+}
+
+/// Rounds rows of `stride` numbers to 16 bits.
+pub fn round_rows<T: SimdReal>(parts: &Parts, stride: usize, rows: &[T], out: &mut [u16]) {
+    parts.for_each(Rows { data: out, width: stride }, |nodes, out| {
+        round(&rows[nodes.start * stride..nodes.end * stride], out.data);
+    });
 }

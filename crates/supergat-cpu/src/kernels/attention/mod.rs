@@ -7,17 +7,22 @@
 //! as source (over its outgoing edges), so each row of the gradient is written by one thread, in one order.
 
 mod backward;
+mod by_source;
 mod edge;
 mod forward;
 mod input;
 mod messages;
+mod one_head;
 mod report;
 mod symmetric;
 mod v2;
 
 pub use backward::{attention_backward, attention_backward_end};
+pub use by_source::kept_numbers;
 pub use forward::{attention_begin, attention_end, attention_forward, attention_scores};
-pub use input::{Attention, EdgeLoss, EdgeTerms, Gradient, OtherGradients, Others, score_sums, vector_sums};
+pub use input::{
+    Attention, EdgeLoss, EdgeTerms, Gradient, OtherGradients, Others, round_rows, score_sums, vector_sums,
+};
 pub(super) use input::{SCORE, SHARED, leaky};
 pub use messages::{messages_backward, messages_end, messages_forward};
 pub use report::{edge_values, pair_logits};

@@ -6,12 +6,15 @@
 //! other as they do in [`Backward`](super::backward), where an edge goes through all formulas before the next.
 
 use super::backward::through_scores;
+use super::by_source;
 use super::edge::is_positive;
 use super::input::{Attention, Gradient, INVERSE, LARGEST, SCORE, SHARED, leaky, score_scale, steps_ahead};
 use crate::kernels::dropout::Mask;
 use crate::kernels::forms::FormKernel;
 use crate::kernels::loss::SoftplusSum;
-use crate::kernels::simd::{Arithmetic, Isa, Kernel, Lanes, P, Pair, Registers, SimdReal, V, in_blocks, vectors};
+use crate::kernels::simd::{
+    Arithmetic, Isa, Kernel, Lanes, P, Pair, Registers, SimdReal, Stored, V, in_blocks, vectors,
+};
 use std::marker::PhantomData;
 use std::ops::Range;
 use supergat_core::device::STATE;
@@ -20,14 +23,16 @@ use supergat_core::heads::LANES;
 use supergat_core::memory::prefetch_part;
 
 /// Most edges of a block. Of wide rows there are fewer, so that they fit into the first cache.
-const EDGES: usize = 32;
+pub(super) const EDGES: usize = 32;
 /// Largest number of edges between prefetching a neighbour's rows and using them.
 const AHEAD: usize = 12;
 
 /// Backward pass over a range of nodes.
-pub(super) struct Symmetric<'a, T, F> {
+pub(super) struct Symmetric<'a, T, S, F> {
     pub(super) input: Attention<'a, T>,
     pub(super) gradient: Gradient<'a, T>,
+    /// Rows of all nodes, and the gradients of their outputs.
+    pub(super) rows: [&'a [S]; 2],
     pub(super) nodes: Range<usize>,
     pub(super) d_z: &'a mut [[T; LANES]],
     pub(super) d_vectors: &'a mut [[T; LANES]],
@@ -42,20 +47,17 @@ pub(super) fn applies<T>(input: &Attention<'_, T>, gradient: &Gradient<'_, T>) -
 /// A vector per edge.
 type Vectors<T> = [[T; LANES]; EDGES];
 
-/// Values of the edges of a block.
+/// Values of the edges of a block. Steps write pairs of vectors where the next one reads pairs: a load that spans two earlier
+/// stores waits for both.
 struct Values<T> {
+    /// Neighbours. The last one is repeated, so that all edges are in pairs.
+    others: [u32; EDGES],
+    /// Positions of the edges from and to the neighbours.
+    edges: [[usize; EDGES]; 2],
     /// Dot products of both nodes; then their gradients.
     dp: Vectors<T>,
     /// Products of the gradients of targets with the rows of sources, of edges from and to the neighbours.
     products: [Vectors<T>; 2],
-    /// Additive scores of edges from and to the neighbours.
-    go: [Vectors<T>; 2],
-    /// State of the neighbours: largest score, inverse sum, and what all of their edges share.
-    largest: Vectors<T>,
-    inverse: Vectors<T>,
-    shared: Vectors<T>,
-    /// Dropout bits of edges from and to the neighbours.
-    keep: [[u8; EDGES]; 2],
     /// 1 for edges from and to the neighbours in the sample of the edge loss, else 0.
     marked: [[T; EDGES]; 2],
     /// Mean edge logits of edges from and to the neighbours, a number per edge; then their gradients.
@@ -68,18 +70,22 @@ impl<T: SimdReal> Values<T> {
     const ZERO: Self = {
         let zero = [[T::ZERO; LANES]; EDGES];
         Self {
+            others: [0; EDGES],
+            edges: [[0; EDGES]; 2],
             dp: zero,
             products: [zero; 2],
-            go: [zero; 2],
-            largest: zero,
-            inverse: zero,
-            shared: zero,
-            keep: [[u8::MAX; EDGES]; 2],
             marked: [[T::ZERO; EDGES]; 2],
             logit: [zero; 2],
             weight: zero,
         }
     };
+
+    /// Returns the neighbours of pair number `k`.
+    #[inline(always)]
+    fn pair_of_nodes(&self, k: usize) -> [usize; 2] {
+        let [a, b] = self.others.as_chunks::<2>().0[k];
+        [a as usize, b as usize]
+    }
 }
 
 /// Loads pair number `k`.
@@ -96,41 +102,41 @@ fn set_pair<T: SimdReal, I: Isa>(values: &mut Vectors<T>, k: usize, value: P<T, 
 
 /// What the formulas read of the softmaxes of a pair of targets.
 #[derive(Clone, Copy)]
-struct Softmax<X> {
+pub(super) struct Softmax<X> {
     largest: X,
     inverse: X,
-    shared: X,
+    pub(super) shared: X,
 }
 
 /// A node whose gradient is computed.
-struct Node<'a, T: SimdReal, I: Isa> {
-    number: usize,
-    z: &'a [[T; LANES]],
+pub(super) struct Node<'a, T: SimdReal, S, I: Isa> {
+    pub(super) number: usize,
+    pub(super) z: &'a [S],
     /// Gradient of the node's output.
-    out: &'a [[T; LANES]],
+    pub(super) out: &'a [S],
     /// `a_target . z` and `a_source . z`.
-    scores: [V<T, I>; 2],
+    pub(super) scores: [V<T, I>; 2],
     /// Its softmax, for both edges of a pair.
-    softmax: Softmax<P<T, I>>,
+    pub(super) softmax: Softmax<P<T, I>>,
 }
 
 /// Constants of the pass, and the rows of all nodes.
-struct Pass<'a, T: SimdReal, F, I: Isa> {
-    input: Attention<'a, T>,
-    gradient: Gradient<'a, T>,
-    z: &'a [[T; LANES]],
+pub(super) struct Pass<'a, T: SimdReal, S, F, I: Isa> {
+    pub(super) input: Attention<'a, T>,
+    pub(super) gradient: Gradient<'a, T>,
+    z: &'a [S],
     /// Gradients of the outputs.
-    out: &'a [[T; LANES]],
-    states: &'a [[[T; LANES]; STATE]],
+    pub(super) out: &'a [S],
+    pub(super) states: &'a [[[T; LANES]; STATE]],
     /// `a_source . z`.
     sources: &'a [[T; LANES]],
     /// Vectors in a row.
-    width: usize,
+    pub(super) width: usize,
     /// Edges between prefetching a neighbour's rows and using them.
-    ahead: usize,
+    pub(super) ahead: usize,
     /// Edges of a block.
-    block: usize,
-    slope: P<T, I>,
+    pub(super) block: usize,
+    pub(super) slope: P<T, I>,
     /// Factor of SD.
     scale: V<T, I>,
     scale_of_pair: P<T, I>,
@@ -141,24 +147,36 @@ struct Pass<'a, T: SimdReal, F, I: Isa> {
     form: PhantomData<F>,
 }
 
-impl<T: SimdReal, F: FormKernel> Kernel for Symmetric<'_, T, F> {
+impl<T: SimdReal, S: Stored<T>, F: FormKernel> Kernel for Symmetric<'_, T, S, F> {
     type Number = T;
     type Output = f64;
     const USES_AVX512: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) -> f64 {
-        let Self { input, gradient, nodes, d_z, d_vectors, .. } = self;
-        let pass = Pass::<T, F, I>::new(input, gradient);
+        let Self { input, gradient, rows, nodes, d_z, d_vectors, .. } = self;
+        let pass = Pass::<T, S, F, I>::new(input, gradient, rows);
         let width = pass.width;
         let (a_target, a_source) = vectors(input.vectors).split_at(if F::GO { width } else { 0 });
         let (mut values, mut losses) = (Values::<T>::ZERO, SoftplusSum::default());
+        let mut by_source = by_source::Block::<T>::EMPTY;
+        let one_row = const { F::GO && !F::DP } && !gradient.kept.is_empty();
         d_vectors.fill([T::ZERO; LANES]);
         let (d_target, rest) = d_vectors.split_at_mut(width);
         for (i, d_z) in nodes.zip(d_z.chunks_exact_mut(width)) {
             d_z.fill([T::ZERO; LANES]);
             let node = pass.node(i);
-            let mut d_scores = pass.edges(&node, &mut values, &mut losses, d_z);
+            let mut d_scores = [V::<T, I>::zero(); 2];
+            if one_row {
+                d_scores = match input.layout.heads {
+                    1 => pass.by_source::<1>(&node, &mut by_source, d_z),
+                    _ => pass.by_source::<LANES>(&node, &mut by_source, d_z),
+                };
+            }
+            if !one_row || gradient.edge_loss.is_some() {
+                let d = pass.edges(&node, !one_row, &mut values, &mut losses, d_z);
+                d_scores = [d_scores[0].add(d[0]), d_scores[1].add(d[1])];
+            }
             if let Some(loss) = gradient.edge_loss {
                 for (side, lists) in [loss.negatives_by_target, loss.negatives_by_source].iter().enumerate() {
                     let d = pass.non_edges(&node, side, lists, &mut values, &mut losses, d_z);
@@ -167,16 +185,16 @@ impl<T: SimdReal, F: FormKernel> Kernel for Symmetric<'_, T, F> {
             }
             if F::GO {
                 let d_vectors = [&mut *d_target, &mut rest[..width]];
-                through_scores::<T, I>(d_scores, node.z, [&a_target[..width], &a_source[..width]], d_z, d_vectors);
+                through_scores::<T, S, I>(d_scores, node.z, [&a_target[..width], &a_source[..width]], d_z, d_vectors);
             }
         }
         losses.total()
     }
 }
 
-impl<'a, T: SimdReal, F: FormKernel, I: Isa> Pass<'a, T, F, I> {
+impl<'a, T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'a, T, S, F, I> {
     #[inline(always)]
-    fn new(input: Attention<'a, T>, gradient: Gradient<'a, T>) -> Self {
+    fn new(input: Attention<'a, T>, gradient: Gradient<'a, T>, [z, out]: [&'a [S]; 2]) -> Self {
         let layout = input.layout;
         let weight = gradient.edge_loss.map_or(0.0, |loss| loss.weight / layout.heads as f64);
         let mean = layout.lane_heads as f64 / LANES as f64 / layout.heads as f64;
@@ -184,13 +202,13 @@ impl<'a, T: SimdReal, F: FormKernel, I: Isa> Pass<'a, T, F, I> {
         Self {
             input,
             gradient,
-            z: vectors(input.z),
-            out: vectors(gradient.out),
+            z,
+            out,
             states: vectors(gradient.state).as_chunks().0,
             sources: vectors(input.source_score),
             width: layout.vectors,
-            ahead: steps_ahead::<T>(2 * layout.vectors, AHEAD),
-            block: steps_ahead::<T>(2 * layout.vectors, EDGES),
+            ahead: steps_ahead::<S>(2 * layout.vectors, AHEAD),
+            block: steps_ahead::<S>(2 * layout.vectors, EDGES),
             slope: P::<T, I>::splat(input.slope),
             scale: V::<T, I>::splat(scale),
             scale_of_pair: P::<T, I>::splat(scale),
@@ -201,7 +219,7 @@ impl<'a, T: SimdReal, F: FormKernel, I: Isa> Pass<'a, T, F, I> {
     }
 
     #[inline(always)]
-    fn node(&self, i: usize) -> Node<'a, T, I> {
+    fn node(&self, i: usize) -> Node<'a, T, S, I> {
         let state = &self.states[i];
         let source = if F::GO { V::<T, I>::load(&self.sources[i]) } else { V::<T, I>::zero() };
         Node {
@@ -217,11 +235,13 @@ impl<'a, T: SimdReal, F: FormKernel, I: Isa> Pass<'a, T, F, I> {
         }
     }
 
-    /// Adds the gradients from the edges of a node; returns those of its scores as target and as source.
+    /// Adds the gradients from the edges of a node, those of the edge loss only unless it `attends`; returns those of its
+    /// scores as target and as source.
     #[inline(always)]
     fn edges(
         &self,
-        node: &Node<'_, T, I>,
+        node: &Node<'_, T, S, I>,
+        attends: bool,
         values: &mut Values<T>,
         losses: &mut SoftplusSum,
         d_z: &mut [[T; LANES]],
@@ -233,21 +253,21 @@ impl<'a, T: SimdReal, F: FormKernel, I: Isa> Pass<'a, T, F, I> {
             let others = &incoming.nodes[start..(start + self.block).min(list.end)];
             let next = following(incoming.nodes, start + self.ahead, others.len());
             // Whether any edge is part of a softmax with a gradient.
-            let learns = active[node.number] || others.iter().any(|&j| active[j as usize]);
+            let learns = attends && (active[node.number] || others.iter().any(|&j| active[j as usize]));
             if !learns && self.gradient.edge_loss.is_none() {
                 continue;
             }
+            self.collect([others, next], start, learns, values);
             self.products([others, next], node, learns, values);
-            self.collect([others, next], start, node, learns, values);
             if self.gradient.edge_loss.is_some() {
-                self.edge_losses(others.len(), values, losses);
+                self.edge_losses(others.len(), node, values, losses);
             }
             for k in 0..others.len() / 2 {
-                let d = self.through_pair(k, learns, &node.softmax, values);
+                let d = self.through_pair(k, learns, node, values);
                 sums = [sums[0].add(d[0]), sums[1].add(d[1])];
             }
             if others.len() % 2 == 1 {
-                let d = self.through_pair(others.len() / 2, learns, &node.softmax, values);
+                let d = self.through_pair(others.len() / 2, learns, node, values);
                 last = [last[0].add(d[0].halves()[0]), last[1].add(d[1].halves()[0])];
             }
             self.add_rows([others, next], learns, values, d_z);
@@ -257,98 +277,119 @@ impl<'a, T: SimdReal, F: FormKernel, I: Isa> Pass<'a, T, F, I> {
 
     /// Computes the products of the rows of a node with those of its neighbours, and prefetches rows `z` of the `next` nodes.
     #[inline(always)]
-    fn products(&self, [others, next]: [&[u32]; 2], node: &Node<'_, T, I>, learns: bool, values: &mut Values<T>) {
+    fn products(&self, [others, next]: [&[u32]; 2], node: &Node<'_, T, S, I>, learns: bool, values: &mut Values<T>) {
         let (width, lane_heads) = (self.width, self.input.layout.lane_heads);
         if !learns {
             if F::DP {
                 for (dp, (&j, &next)) in values.dp.iter_mut().zip(others.iter().zip(next)) {
                     prefetch_part(self.z, next as usize * width, width);
-                    *dp = row_dot::<T, I>(node.z, &self.z[j as usize * width..]).fold(lane_heads).array();
+                    *dp = S::dot::<I>(node.z, &self.z[j as usize * width..][..width]).fold(lane_heads).array();
                 }
             }
             return;
         }
+        let Values { others: padded, dp, products: [to_in, to_out], .. } = values;
+        let pairs = padded.as_chunks::<2>().0[..others.len().div_ceil(2)].iter();
         in_blocks!(I, width, |first, B| {
             let own_z = Registers::<T, I, B>::load(&node.z[first..]);
             let own_out = Registers::<T, I, B>::load(&node.out[first..]);
-            let [to_in, to_out] = &mut values.products;
-            let to = values.dp.iter_mut().zip(to_in.iter_mut().zip(to_out.iter_mut()));
-            for ((&j, &next), (dp, (product_in, product_out))) in others.iter().zip(next).zip(to) {
-                prefetch_part(self.z, next as usize * width + first, B);
-                let at = j as usize * width + first;
-                let other_z = Registers::<T, I, B>::load(&self.z[at..]);
-                let other_out = Registers::<T, I, B>::load(&self.out[at..]);
+            let heads = if first + B == width { lane_heads } else { LANES };
+            let to = dp.as_chunks_mut::<2>().0.iter_mut();
+            let to_products = to_in.as_chunks_mut::<2>().0.iter_mut().zip(to_out.as_chunks_mut::<2>().0);
+            let ahead = next.chunks(2);
+            for ((pair, ahead), (dp, (product_in, product_out))) in pairs.clone().zip(ahead).zip(to.zip(to_products)) {
+                for &next in ahead {
+                    prefetch_part(self.z, next as usize * width + first, B);
+                }
+                let at = [pair[0] as usize * width + first, pair[1] as usize * width + first];
+                let z = [Registers::<T, I, B>::load(&self.z[at[0]..]), Registers::load(&self.z[at[1]..])];
+                let out = [Registers::<T, I, B>::load(&self.out[at[0]..]), Registers::load(&self.out[at[1]..])];
                 // Sums over the features of earlier blocks of the row.
-                let mut sums = [V::<T, I>::zero(); 3];
+                let mut sums = [P::<T, I>::zero(); 3];
                 if first > 0 {
-                    sums = [V::<T, I>::load(dp), V::<T, I>::load(product_in), V::<T, I>::load(product_out)];
+                    sums = [P::<T, I>::load(dp), P::<T, I>::load(product_in), P::<T, I>::load(product_out)];
                 }
-                let heads = if first + B == width { lane_heads } else { LANES };
                 if F::DP {
-                    *dp = own_z.dot(&other_z).add(sums[0]).fold(heads).array();
+                    *dp = folded::<T, I>([own_z.dot(&z[0]), own_z.dot(&z[1])], sums[0], heads).arrays();
                 }
-                *product_in = own_out.dot(&other_z).add(sums[1]).fold(heads).array();
-                *product_out = own_z.dot(&other_out).add(sums[2]).fold(heads).array();
+                *product_in = folded::<T, I>([own_out.dot(&z[0]), own_out.dot(&z[1])], sums[1], heads).arrays();
+                *product_out = folded::<T, I>([own_z.dot(&out[0]), own_z.dot(&out[1])], sums[2], heads).arrays();
             }
         });
     }
 
-    /// Collects what the formulas read of the neighbours and of the edges, the first of which is at position `start`.
+    /// Collects the neighbours and their edges, the first of which is at position `start`. Prefetches what the formulas read
+    /// of the `next` nodes.
     #[inline(always)]
-    fn collect(
-        &self,
-        [others, next]: [&[u32]; 2],
-        start: usize,
-        node: &Node<'_, T, I>,
-        learns: bool,
-        values: &mut Values<T>,
-    ) {
-        let Self { states, sources, .. } = self;
+    fn collect(&self, [others, next]: [&[u32]; 2], start: usize, learns: bool, values: &mut Values<T>) {
         let (loss, incoming) = (&self.gradient.edge_loss, &self.input.incoming);
-        if learns {
-            for (k, (&j, &next)) in others.iter().zip(next).enumerate() {
-                prefetch_part(states, next as usize, 1);
-                let state = &states[j as usize];
-                values.largest[k] = state[LARGEST];
-                values.inverse[k] = state[INVERSE];
-                values.shared[k] = state[SHARED];
-            }
-        }
-        if F::GO && (learns || !F::SYMMETRIC_LOGIT) {
-            for (k, (&j, &next)) in others.iter().zip(next).enumerate() {
-                prefetch_part(sources, next as usize, 1);
-                let (source, target) = (&sources[j as usize], &states[j as usize][SCORE]);
-                values.go[0][k] = node.scores[0].add(V::<T, I>::load(source)).array();
-                values.go[1][k] = V::<T, I>::load(target).add(node.scores[1]).array();
+        let Values { others: padded, edges: [of_in, of_out], marked, .. } = values;
+        if learns || !F::SYMMETRIC_LOGIT {
+            for &next in next {
+                prefetch_part(self.states, next as usize, 1);
+                if F::GO {
+                    prefetch_part(self.sources, next as usize, 1);
+                }
             }
         }
         if (learns && self.input.keep.is_some()) || loss.is_some() {
-            for (k, (&j, &next)) in others.iter().zip(next).enumerate() {
+            let places = &self.gradient.place_at_target[start..];
+            for (k, ((&j, &next), &place)) in others.iter().zip(next).zip(places).enumerate() {
                 prefetch_part(incoming.offsets, next as usize, 1);
+                of_in[k] = start + k;
                 // The edge to the neighbour, among the neighbour's incoming edges.
-                let first = incoming.offsets[j as usize] as usize;
-                let edges = [start + k, first + self.gradient.place_at_target[start + k] as usize];
-                for (side, edge) in edges.into_iter().enumerate() {
-                    if let Some(Mask { keep, .. }) = self.input.keep {
-                        values.keep[side][k] = keep[edge];
-                    }
-                    if loss.is_some() {
-                        values.marked[side][k] = if is_positive(loss, edge) { T::ONE } else { T::ZERO };
-                    }
+                of_out[k] = incoming.offsets[j as usize] as usize + place as usize;
+            }
+        }
+        padded[..others.len()].copy_from_slice(others);
+        if others.len() % 2 == 1 {
+            let last = others.len() - 1;
+            padded[last + 1] = padded[last];
+            (of_in[last + 1], of_out[last + 1]) = (of_in[last], of_out[last]);
+        }
+        if loss.is_some() {
+            for (marked, edges) in marked.iter_mut().zip([of_in, of_out]) {
+                for (marked, &edge) in marked.iter_mut().zip(&edges[..others.len()]) {
+                    *marked = if is_positive(loss, edge) { T::ONE } else { T::ZERO };
                 }
             }
         }
     }
 
+    /// Returns the additive scores of pair number `k` of edges from (`side` 0) or to (1) the neighbours.
+    #[inline(always)]
+    fn additive(&self, k: usize, side: usize, node: &Node<'_, T, S, I>, values: &Values<T>) -> P<T, I> {
+        let others = if side == 0 {
+            let [a, b] = values.pair_of_nodes(k);
+            P::<T, I>::join(V::<T, I>::load(&self.sources[a]), V::<T, I>::load(&self.sources[b]))
+        } else {
+            self.of_states(k, SCORE, values)
+        };
+        others.add(P::<T, I>::both(node.scores[side]))
+    }
+
+    /// Returns a slot of the states of the neighbours of pair number `k`.
+    #[inline(always)]
+    fn of_states(&self, k: usize, slot: usize, values: &Values<T>) -> P<T, I> {
+        let [a, b] = values.pair_of_nodes(k);
+        P::<T, I>::join(V::<T, I>::load(&self.states[a][slot]), V::<T, I>::load(&self.states[b][slot]))
+    }
+
     /// Computes the gradients of the edge logits of a block, and adds the terms of the edge loss.
     #[inline(always)]
-    fn edge_losses(&self, edges: usize, values: &mut Values<T>, losses: &mut SoftplusSum) {
+    fn edge_losses(&self, edges: usize, node: &Node<'_, T, S, I>, values: &mut Values<T>, losses: &mut SoftplusSum) {
         // Coefficients are computed later, so their place is free for exp(-|x|).
-        let Values { dp, go, marked, logit, weight: small, .. } = values;
+        let Values { others, dp, marked, logit, weight: small, .. } = values;
         let (one, sides) = (P::<T, I>::splat(T::ONE), if F::SYMMETRIC_LOGIT { 1 } else { 2 });
         for side in 0..sides {
             for k in 0..edges {
-                let (go, dp) = (V::<T, I>::load(&go[side][k]), V::<T, I>::load(&dp[k]));
+                let dp = V::<T, I>::load(&dp[k]);
+                let mut go = V::<T, I>::zero();
+                if !F::SYMMETRIC_LOGIT {
+                    let other = others[k] as usize;
+                    let score = if side == 0 { &self.sources[other] } else { &self.states[other][SCORE] };
+                    go = node.scores[side].add(V::<T, I>::load(score));
+                }
                 let x = F::logit(go, dp, self.scale).fold(1).mul(self.mean);
                 logit[side].as_flattened_mut()[k] = x.array()[0];
             }
@@ -383,7 +424,7 @@ impl<'a, T: SimdReal, F: FormKernel, I: Isa> Pass<'a, T, F, I> {
     /// Computes the gradients of the scores of pair number `k` of a block; returns those of the additive scores of edges
     /// from and to the neighbours.
     #[inline(always)]
-    fn through_pair(&self, k: usize, learns: bool, own: &Softmax<P<T, I>>, values: &mut Values<T>) -> [P<T, I>; 2] {
+    fn through_pair(&self, k: usize, learns: bool, node: &Node<'_, T, S, I>, values: &mut Values<T>) -> [P<T, I>; 2] {
         let (zero, scale) = (P::<T, I>::zero(), self.scale_of_pair);
         let dp = if F::DP { pair::<T, I>(&values.dp, k) } else { zero };
         let (mut d_go, mut d_dp) = ([zero; 2], zero);
@@ -398,16 +439,21 @@ impl<'a, T: SimdReal, F: FormKernel, I: Isa> Pass<'a, T, F, I> {
         }
         if learns {
             let other = Softmax::<P<T, I>> {
-                largest: pair::<T, I>(&values.largest, k),
-                inverse: pair::<T, I>(&values.inverse, k),
-                shared: pair::<T, I>(&values.shared, k),
+                largest: self.of_states(k, LARGEST, values),
+                inverse: self.of_states(k, INVERSE, values),
+                shared: self.of_states(k, SHARED, values),
             };
-            let kept = self.input.keep.map_or(T::ONE, |mask| mask.scale);
-            for (side, target) in [own, &other].into_iter().enumerate() {
-                let go = if F::GO { pair::<T, I>(&values.go[side], k) } else { zero };
+            for (side, target) in [&node.softmax, &other].into_iter().enumerate() {
+                let go = if F::GO { self.additive(k, side, node, values) } else { zero };
                 let score = F::score(go, dp, scale);
                 let alpha = leaky(score, self.slope).sub(target.largest).exp().mul(target.inverse);
-                let keep = P::<T, I>::from_bits(values.keep[side].as_chunks::<2>().0[k], kept);
+                let keep = match self.input.keep {
+                    None => P::<T, I>::splat(T::ONE),
+                    Some(Mask { keep, scale }) => {
+                        let [a, b] = values.edges[side].as_chunks::<2>().0[k];
+                        P::<T, I>::from_bits([keep[a], keep[b]], scale)
+                    }
+                };
                 let d_alpha = pair::<T, I>(&values.products[side], k).mul(keep);
                 let d_leaky = alpha.mul(d_alpha.sub(target.shared));
                 let d_score = score.if_positive(d_leaky, d_leaky.mul(self.slope));
@@ -467,7 +513,7 @@ impl<'a, T: SimdReal, F: FormKernel, I: Isa> Pass<'a, T, F, I> {
     #[inline(always)]
     fn non_edges(
         &self,
-        node: &Node<'_, T, I>,
+        node: &Node<'_, T, S, I>,
         side: usize,
         lists: &Neighbours<'_>,
         values: &mut Values<T>,
@@ -484,7 +530,7 @@ impl<'a, T: SimdReal, F: FormKernel, I: Isa> Pass<'a, T, F, I> {
                 let (mut go, mut dp) = (V::<T, I>::zero(), V::<T, I>::zero());
                 if F::DP {
                     prefetch_part(self.z, next as usize * width, width);
-                    dp = row_dot::<T, I>(node.z, &self.z[j as usize * width..]).fold(lane_heads);
+                    dp = S::dot::<I>(node.z, &self.z[j as usize * width..][..width]).fold(lane_heads);
                 } else {
                     prefetch_part(self.states, next as usize, 1);
                     prefetch_part(self.sources, next as usize, 1);
@@ -516,19 +562,19 @@ impl<'a, T: SimdReal, F: FormKernel, I: Isa> Pass<'a, T, F, I> {
     }
 }
 
-/// Returns `count` nodes of a list from place `at` on, or its last ones.
+/// Returns the sums of two vectors for each head, and of a pair of vectors added to them.
 #[inline(always)]
-fn following(nodes: &[u32], at: usize, count: usize) -> &[u32] {
-    &nodes[at.min(nodes.len() - count)..][..count]
+pub(super) fn folded<T: SimdReal, I: Isa>([a, b]: [V<T, I>; 2], earlier: P<T, I>, heads: usize) -> P<T, I> {
+    let sums = P::<T, I>::join(a, b).add(earlier);
+    if heads == LANES {
+        return sums;
+    }
+    let [a, b] = sums.halves();
+    P::<T, I>::join(a.fold(heads), b.fold(heads))
 }
 
-/// Returns the lane-wise sum of products of two rows.
+/// Returns `count` nodes of a list from place `at` on, or its last ones.
 #[inline(always)]
-fn row_dot<T: SimdReal, I: Isa>(own: &[[T; LANES]], other: &[[T; LANES]]) -> V<T, I> {
-    let mut sum = V::<T, I>::zero();
-    in_blocks!(I, own.len(), |first, B| {
-        let row = Registers::<T, I, B>::load(&own[first..]);
-        sum = sum.add(row.dot(&Registers::load(&other[first..])));
-    });
-    sum
+pub(super) fn following(nodes: &[u32], at: usize, count: usize) -> &[u32] {
+    &nodes[at.min(nodes.len() - count)..][..count]
 }

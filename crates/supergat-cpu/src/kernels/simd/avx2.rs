@@ -217,6 +217,13 @@ impl Lanes for Single {
         })
     }
     #[inline(always)]
+    fn widen(halves: &[u16; LANES]) -> Self {
+        intrinsics!({
+            let words = _mm256_cvtepu16_epi32(_mm_loadu_si128(halves.as_ptr().cast()));
+            Self(_mm256_castsi256_ps(_mm256_slli_epi32::<16>(words)))
+        })
+    }
+    #[inline(always)]
     fn any(self) -> bool {
         intrinsics!(_mm256_movemask_ps(_mm256_cmp_ps::<_CMP_NEQ_UQ>(self.0, _mm256_setzero_ps())) != 0)
     }
@@ -302,6 +309,10 @@ impl Lanes for Double {
     #[inline(always)]
     fn fold(self, heads: usize) -> Self {
         Self::load(&self.plain().fold(heads).array())
+    }
+    #[inline(always)]
+    fn widen(halves: &[u16; LANES]) -> Self {
+        Self::load(&Plain::widen(halves).array())
     }
     #[inline(always)]
     fn any(self) -> bool {

@@ -176,6 +176,13 @@ impl Pair for Wide {
         intrinsics!(_mm512_storeu_ps(lanes.as_flattened_mut().as_mut_ptr(), self.0));
         lanes
     }
+    #[inline(always)]
+    fn widen(halves: &[[u16; LANES]; 2]) -> Self {
+        intrinsics!({
+            let words = _mm512_cvtepu16_epi32(_mm256_loadu_si256(halves.as_ptr().cast()));
+            Self(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(words)))
+        })
+    }
 }
 
 #[inline(always)]

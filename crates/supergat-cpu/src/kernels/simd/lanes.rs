@@ -85,6 +85,8 @@ pub trait Lanes: Arithmetic {
     fn fold(self, heads: usize) -> Self;
     /// Returns whether any lane is not zero.
     fn any(self) -> bool;
+    /// Loads a vector that is stored as bfloat16.
+    fn widen(halves: &[u16; LANES]) -> Self;
 }
 
 /// Two vectors that are next to each other in memory: one register, where the instruction set has registers that long.
@@ -106,6 +108,8 @@ pub trait Pair: Arithmetic {
     fn load(values: &[[Self::Item; LANES]; 2]) -> Self;
     /// Returns the lanes as arrays.
     fn arrays(self) -> [[Self::Item; LANES]; 2];
+    /// Loads a pair that is stored as bfloat16.
+    fn widen(halves: &[[u16; LANES]; 2]) -> Self;
 
     /// Returns the sum of the two vectors.
     #[inline(always)]
@@ -184,6 +188,10 @@ impl<X: Lanes> Pair for [X; 2] {
     #[inline(always)]
     fn arrays(self) -> [[Self::Item; LANES]; 2] {
         [self[0].array(), self[1].array()]
+    }
+    #[inline(always)]
+    fn widen(halves: &[[u16; LANES]; 2]) -> Self {
+        [X::widen(&halves[0]), X::widen(&halves[1])]
     }
 }
 

@@ -18,6 +18,7 @@ mod lanes;
 mod portable;
 mod registers;
 mod rows;
+mod stored;
 
 pub use dispatch::{Kernel, Simd, dispatch};
 pub use lanes::{Arithmetic, Isa, KEEP_BYTES, Lanes, P, Pair, SimdReal, V};
@@ -25,3 +26,4 @@ pub use portable::{Plain, Portable};
 pub use registers::Registers;
 pub(crate) use rows::in_blocks;
 pub use rows::{add_by_sign, add_scaled, add_two_scaled, dot, dot_leaky, vectors, vectors_mut};
+pub use stored::{Stored, round, widen};

@@ -2,6 +2,7 @@
 //! set.
 
 use super::lanes::{Arithmetic, Isa, Lanes, SimdReal};
+use super::stored::widened;
 use supergat_core::heads::LANES;
 
 /// The baseline instruction set of the processor family.
@@ -129,6 +130,14 @@ impl<T: SimdReal> Lanes for Plain<T> {
     #[inline(always)]
     fn fold(self, heads: usize) -> Self {
         if const { T::HAS_VECTORS && Portable::UNROLLED } { self.fold_inlined(heads) } else { self.fold_called(heads) }
+    }
+    #[inline(always)]
+    fn widen(halves: &[u16; LANES]) -> Self {
+        let mut lanes = [T::ZERO; LANES];
+        for (lane, half) in lanes.iter_mut().zip(halves) {
+            *lane = widened(*half);
+        }
+        Self(lanes)
     }
     #[inline(always)]
     fn any(self) -> bool {

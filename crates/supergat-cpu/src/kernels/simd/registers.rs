@@ -1,6 +1,7 @@
 //! Short rows in registers.
 
 use super::lanes::{Arithmetic, Isa, Lanes, P, Pair, SimdReal, V};
+use super::stored::Stored;
 use supergat_core::heads::LANES;
 
 /// A row of `B` vectors, at most eight, in registers: `B / 2` pairs, and a last vector if `B` is odd.
@@ -13,15 +14,15 @@ pub struct Registers<T: SimdReal, I: Isa, const B: usize> {
 impl<T: SimdReal, I: Isa, const B: usize> Registers<T, I, B> {
     /// Loads the first `B` vectors.
     #[inline(always)]
-    pub fn load(row: &[[T; LANES]]) -> Self {
-        let row: &[[T; LANES]; B] = row.first_chunk().expect("a row");
+    pub fn load<S: Stored<T>>(row: &[S]) -> Self {
+        let row: &[S; B] = row.first_chunk().expect("a row");
         let (pairs, last) = row.as_chunks::<2>();
         let mut loaded = Self { pairs: [P::<T, I>::zero(); 4], last: V::<T, I>::zero() };
         for (to, pair) in loaded.pairs.iter_mut().zip(pairs) {
-            *to = P::<T, I>::load(pair);
+            *to = S::pair::<I>(pair);
         }
         if B % 2 == 1 {
-            loaded.last = V::<T, I>::load(&last[0]);
+            loaded.last = last[0].vector::<I>();
         }
         loaded
     }

@@ -1,0 +1,30 @@
+//! Format of rows that are gathered over links.
+
+use serde::{Deserialize, Serialize};
+
+/// Format of the rows that attention gathers over links. Sums, weights and everything else have 32 bits.
+///
+/// ```
+/// use supergat_core::Precision;
+/// assert_eq!("bf16".parse(), Ok(Precision::Bf16));
+/// assert_eq!(Precision::default().name(), "f32");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// 32 bits.
+    #[default]
+    F32,
+    /// Rounded to bfloat16: half the bytes, eight significant bits.
+    Bf16,
+}
+
+impl Precision {
+    /// Returns the numbers of memory that `numbers` numbers take.
+    pub fn stored(self, numbers: usize) -> usize {
+        match self {
+            Self::F32 => numbers,
+            Self::Bf16 => numbers.div_ceil(2),
+        }
+    }
+}
