@@ -8,6 +8,7 @@
 use super::backward::through_scores;
 use super::by_source;
 use super::edge::is_positive;
+use super::forward::add_rows;
 use super::input::{Attention, Gradient, INVERSE, LARGEST, SCORE, SHARED, leaky, score_scale, steps_ahead};
 use crate::kernels::dropout::Mask;
 use crate::kernels::forms::FormKernel;
@@ -178,9 +179,14 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel> Kernel for Symmetric<'_, T, S, F>
                 d_scores = [d_scores[0].add(d[0]), d_scores[1].add(d[1])];
             }
             if let Some(loss) = gradient.edge_loss {
-                for (side, lists) in [loss.negatives_by_target, loss.negatives_by_source].iter().enumerate() {
-                    let d = pass.non_edges(&node, side, lists, &mut values, &mut losses, d_z);
-                    d_scores[side] = d_scores[side].add(d);
+                let lists = [loss.negatives_by_target, loss.negatives_by_source];
+                if F::SYMMETRIC_LOGIT {
+                    pass.non_edges_of_both(&node, lists, &mut values, &mut losses, d_z);
+                } else {
+                    for (side, lists) in lists.iter().enumerate() {
+                        let d = pass.non_edges(&node, side, lists, &mut values, &mut losses);
+                        d_scores[side] = d_scores[side].add(d);
+                    }
                 }
             }
             if F::GO {
@@ -498,18 +504,58 @@ impl<'a, T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'a, T, S, F, I> 
         if !F::DP {
             return;
         }
-        in_blocks!(I, self.width, |first, B| {
-            let mut sum = Registers::<T, I, B>::load(&d_z[first..]);
-            for (&j, d_dp) in others.iter().zip(&values.dp) {
-                let row = Registers::load(&self.z[j as usize * self.width + first..]);
-                sum.add_scaled(V::<T, I>::load(d_dp), &row);
-            }
-            sum.store(&mut d_z[first..]);
-        });
+        add_rows::<T, S, I, LANES>(d_z, others, values.dp.as_flattened(), self.z, self.width, 0);
     }
 
-    /// Adds the gradients from the sampled non-edges of a node as target (`side` 0) or source (1); returns that of its score.
-    /// All heads have the same gradient.
+    /// Adds the gradients from the sampled non-edges of a node as target and as source, whose logits depend on dot products
+    /// only. All heads have the same gradient.
+    #[inline(always)]
+    fn non_edges_of_both(
+        &self,
+        node: &Node<'_, T, S, I>,
+        lists: [Neighbours<'_>; 2],
+        values: &mut Values<T>,
+        losses: &mut SoftplusSum,
+        d_z: &mut [[T; LANES]],
+    ) {
+        let (width, heads) = (self.width, P::<T, I>::splat(T::from_f64(1.0 / self.input.layout.heads as f64)));
+        let ranges = lists.map(|lists| lists.range(node.number));
+        let (as_target, all) = (ranges[0].len(), ranges[0].len() + ranges[1].len());
+        for start in (0..all).step_by(EDGES) {
+            let count = (all - start).min(EDGES);
+            for (k, other) in values.others[..count].iter_mut().enumerate() {
+                let side = usize::from(start + k >= as_target);
+                let at = ranges[side].start + start + k - side * as_target;
+                *other = lists[side].nodes[at];
+                if let Some(&next) = lists[side].nodes.get(at + self.ahead) {
+                    prefetch_part(self.z, next as usize * width, width);
+                }
+            }
+            let Values { others, logit: [logit, d_logit], weight: small, .. } = values;
+            let others = &others[..count];
+            for (&j, sum) in others.iter().zip(logit.as_flattened_mut()) {
+                *sum = S::dot::<I>(node.z, &self.z[j as usize * width..][..width]).fold(1).array()[0];
+            }
+            for k in 0..count.div_ceil(2 * LANES) {
+                let (zero, one) = (P::<T, I>::zero(), P::<T, I>::splat(T::ONE));
+                let x = F::logit(zero, pair::<T, I>(logit, k), self.scale_of_pair).mul(heads);
+                let e = x.exp_of_minus_abs();
+                let sigmoid = x.if_positive(one, e).div(one.add(e));
+                let (_, d_dp) = F::logit_backward(sigmoid.mul(self.pair_weight), self.scale_of_pair);
+                set_pair::<T, I>(logit, k, x);
+                set_pair::<T, I>(small, k, e);
+                set_pair::<T, I>(d_logit, k, d_dp);
+            }
+            let terms = logit.as_flattened().iter().zip(small.as_flattened());
+            for (x, small) in terms.take(count.min(as_target.saturating_sub(start))) {
+                losses.add_if(true, *x, *small);
+            }
+            add_rows::<T, S, I, 1>(d_z, others, d_logit.as_flattened(), self.z, width, 0);
+        }
+    }
+
+    /// Returns the gradient of the score of a node from its sampled non-edges as target (`side` 0) or source (1), whose
+    /// logits are sums of scores. All heads have the same gradient.
     #[inline(always)]
     fn non_edges(
         &self,
@@ -518,26 +564,18 @@ impl<'a, T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'a, T, S, F, I> 
         lists: &Neighbours<'_>,
         values: &mut Values<T>,
         losses: &mut SoftplusSum,
-        d_z: &mut [[T; LANES]],
     ) -> V<T, I> {
-        let (width, lane_heads) = (self.width, self.input.layout.lane_heads);
-        let mut d_score = V::<T, I>::zero();
+        let mut d_score = T::ZERO;
         let list = lists.range(node.number);
         for start in list.clone().step_by(EDGES) {
             let others = &lists.nodes[start..(start + EDGES).min(list.end)];
             let next = following(lists.nodes, start + self.ahead, others.len());
             for (k, (&j, &next)) in others.iter().zip(next).enumerate() {
-                let (mut go, mut dp) = (V::<T, I>::zero(), V::<T, I>::zero());
-                if F::DP {
-                    prefetch_part(self.z, next as usize * width, width);
-                    dp = S::dot::<I>(node.z, &self.z[j as usize * width..][..width]).fold(lane_heads);
-                } else {
-                    prefetch_part(self.states, next as usize, 1);
-                    prefetch_part(self.sources, next as usize, 1);
-                    let (source, target) = (&self.sources[j as usize], &self.states[j as usize][SCORE]);
-                    go = node.scores[side].add(V::<T, I>::load(if side == 0 { source } else { target }));
-                }
-                let x = F::logit(go, dp, self.scale).fold(1).mul(self.mean);
+                prefetch_part(self.states, next as usize, 1);
+                prefetch_part(self.sources, next as usize, 1);
+                let (source, target) = (&self.sources[j as usize], &self.states[j as usize][SCORE]);
+                let go = node.scores[side].add(V::<T, I>::load(if side == 0 { source } else { target }));
+                let x = F::logit(go, V::<T, I>::zero(), self.scale).fold(1).mul(self.mean);
                 values.logit[0].as_flattened_mut()[k] = x.array()[0];
             }
             for k in 0..others.len().div_ceil(2 * LANES) {
@@ -548,17 +586,12 @@ impl<'a, T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'a, T, S, F, I> 
                 set_pair::<T, I>(&mut values.weight, k, small);
             }
             let [x, d_logit] = values.logit.each_ref().map(|values| &values.as_flattened()[..others.len()]);
-            for ((x, small), (d, to)) in
-                x.iter().zip(values.weight.as_flattened()).zip(d_logit.iter().zip(&mut values.dp))
-            {
+            for ((x, small), d) in x.iter().zip(values.weight.as_flattened()).zip(d_logit) {
                 losses.add_if(side == 0, *x, *small);
-                let (d_go, d_dp) = F::logit_backward(V::<T, I>::splat(*d), self.scale);
-                d_score = d_score.add(d_go);
-                *to = d_dp.array();
+                d_score += *d;
             }
-            self.add_z(others, values, d_z);
         }
-        d_score
+        F::logit_backward(V::<T, I>::splat(d_score), self.scale).0
     }
 }
 
