@@ -78,9 +78,33 @@ impl Products for Cuda {
         _scratch: &mut Scratch,
         out: &mut Numbers,
     ) -> Result<()> {
-        let sizes = [width, problem.nodes, stride];
-        multiply(self, sizes, matrix(&weight.0, stride).transposed(), matrix(&g.0, stride), (&out.0, 0, 0.0))
+        input_gradient(self, problem, (g, stride), (weight, width), (out, 0.0))
     }
+
+    fn add_input_gradient(
+        &self,
+        problem: &Problem,
+        g: &Numbers,
+        stride: usize,
+        weight: &Numbers,
+        width: usize,
+        _scratch: &mut Scratch,
+        out: &mut Numbers,
+    ) -> Result<()> {
+        input_gradient(self, problem, (g, stride), (weight, width), (out, 1.0))
+    }
+}
+
+/// Computes `out = G W^T + beta out`.
+fn input_gradient(
+    cuda: &Cuda,
+    problem: &Problem,
+    (g, stride): (&Numbers, usize),
+    (weight, width): (&Numbers, usize),
+    (out, beta): (&Numbers, f32),
+) -> Result<()> {
+    let sizes = [width, problem.nodes, stride];
+    multiply(cuda, sizes, matrix(&weight.0, stride).transposed(), matrix(&g.0, stride), (&out.0, 0, beta))
 }
 
 /// Returns the rows of a dense input without labels, and their length; sparse features otherwise, which have products of

@@ -144,6 +144,9 @@ fn dense_products_agree_with_the_cpu() {
                 let mut out = upload(&cuda, &vec![9.0; nodes * columns]);
                 cuda.input_gradient(&problem, &gradient, stride, &weight, columns, &mut scratch, &mut out).unwrap();
                 close("gradient of the input", &fetch(&cuda, &out, nodes * columns), &expected);
+                cuda.add_input_gradient(&problem, &gradient, stride, &weight, columns, &mut scratch, &mut out).unwrap();
+                expected.iter_mut().for_each(|expected| *expected *= 2.0);
+                close("added gradient of the input", &fetch(&cuda, &out, nodes * columns), &expected);
             }
         }
     }

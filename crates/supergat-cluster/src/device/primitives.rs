@@ -108,7 +108,21 @@ impl<T: Primitives + Pod> Products for Cluster<T> {
         scratch: &mut ClusterScratch<T>,
         out: &mut Buffer<T>,
     ) -> Result<()> {
-        cpu::input_gradient(&self.rows(problem), [g, weight], stride, width, &mut scratch.transposed, out);
+        cpu::input_gradient(&self.rows(problem), [g, weight], [stride, width], false, &mut scratch.transposed, out);
+        Ok(())
+    }
+
+    fn add_input_gradient(
+        &self,
+        problem: &ClusterProblem<T>,
+        g: &Buffer<T>,
+        stride: usize,
+        weight: &Buffer<T>,
+        width: usize,
+        scratch: &mut ClusterScratch<T>,
+        out: &mut Buffer<T>,
+    ) -> Result<()> {
+        cpu::input_gradient(&self.rows(problem), [g, weight], [stride, width], true, &mut scratch.transposed, out);
         Ok(())
     }
 }

@@ -119,6 +119,18 @@ pub trait Products: Problems {
         scratch: &mut Self::Scratch,
         out: &mut Self::Numbers,
     ) -> Result<()>;
+    /// Computes `out += G W^T`; see [`Products::input_gradient`].
+    #[allow(clippy::too_many_arguments)]
+    fn add_input_gradient(
+        &self,
+        problem: &Self::Problem,
+        g: &Self::Numbers,
+        stride: usize,
+        weight: &Self::Numbers,
+        width: usize,
+        scratch: &mut Self::Scratch,
+        out: &mut Self::Numbers,
+    ) -> Result<()>;
 }
 
 /// Attention, its gradient, and attention as a result.

@@ -184,14 +184,13 @@ impl<D: Device> Block<D> {
     }
 
     /// Adds the gradient of the layer's input through the shortcut to `scratch.gradient`. `scratch.shortcut` contains
-    /// the gradient of the shortcut's output; `scratch.projected` is overwritten.
+    /// the gradient of the shortcut's output.
     pub fn add_input_gradient(&self, context: &Context<'_, D>, width: usize, scratch: &mut Scratch<D>) -> Result<()> {
         let (device, problem, stride) = (context.device, context.problem, self.step.layout.stride());
-        let Scratch { gradient, projected, shortcut, own } = scratch;
+        let Scratch { gradient, shortcut, own, .. } = scratch;
         match &self.skip {
             Some([weight, _]) => {
-                device.input_gradient(problem, shortcut, stride, &weight.value, width, own, projected)?;
-                device.add_rows(problem, width, projected, gradient)
+                device.add_input_gradient(problem, shortcut, stride, &weight.value, width, own, gradient)
             }
             None => device.add_rows(problem, width, shortcut, gradient),
         }

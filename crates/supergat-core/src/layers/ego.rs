@@ -197,7 +197,7 @@ impl<D: Device> Ego<D> {
         device.output_backward(problem, output, from, own, to)
     }
 
-    /// Adds the gradient of the layer's input through `U` to `scratch.gradient`; `scratch.projected` is overwritten.
+    /// Adds the gradient of the layer's input through `U` to `scratch.gradient`.
     pub fn add_input_gradient(
         &self,
         context: &Context<'_, D>,
@@ -205,8 +205,7 @@ impl<D: Device> Ego<D> {
         scratch: &mut Scratch<D>,
     ) -> Result<()> {
         let (device, problem, stride) = (context.device, context.problem, self.step.layout.stride());
-        let Scratch { gradient, projected, own, .. } = scratch;
-        device.input_gradient(problem, &cache.inner, stride, &self.own.value, self.input_width, own, projected)?;
-        device.add_rows(problem, self.input_width, projected, gradient)
+        let Scratch { gradient, own, .. } = scratch;
+        device.add_input_gradient(problem, &cache.inner, stride, &self.own.value, self.input_width, own, gradient)
     }
 }

@@ -168,7 +168,21 @@ impl<T: Primitives> Products for Cpu<T> {
         scratch: &mut CpuScratch<T>,
         out: &mut Buffer<T>,
     ) -> Result<()> {
-        super::input_gradient(&problem.own_rows(), [g, weight], stride, width, &mut scratch.transposed, out);
+        super::input_gradient(&problem.own_rows(), [g, weight], [stride, width], false, &mut scratch.transposed, out);
+        Ok(())
+    }
+
+    fn add_input_gradient(
+        &self,
+        problem: &CpuProblem<T>,
+        g: &Buffer<T>,
+        stride: usize,
+        weight: &Buffer<T>,
+        width: usize,
+        scratch: &mut CpuScratch<T>,
+        out: &mut Buffer<T>,
+    ) -> Result<()> {
+        super::input_gradient(&problem.own_rows(), [g, weight], [stride, width], true, &mut scratch.transposed, out);
         Ok(())
     }
 }

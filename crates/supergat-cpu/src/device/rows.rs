@@ -47,19 +47,23 @@ impl<T: Primitives> CpuProblem<T> {
     }
 }
 
-/// Computes the gradient of a layer's input after dropout, `out = G W^T`, from G and W.
+/// Computes the gradient of a layer's input after dropout, `G W^T`, from G and W; with `add`, adds it to `out`.
 pub fn input_gradient<T: Primitives>(
     all: &impl RowSums<T>,
     [g, weight]: [&[T]; 2],
-    stride: usize,
-    width: usize,
+    [stride, width]: [usize; 2],
+    add: bool,
     transposed: &mut [T],
     out: &mut [T],
 ) {
     let ([nodes, _], transposed) = (all.rows(), &mut transposed[..weight.len()]);
     transpose(weight, width, stride, transposed);
     let g = Dense { values: &g[..nodes * stride], columns: stride };
-    T::dense_product(all.parts(), g, None, transposed, width, &mut out[..nodes * width]);
+    let out = &mut out[..nodes * width];
+    match add {
+        true => T::add_dense_product(all.parts(), g, transposed, width, out),
+        false => T::dense_product(all.parts(), g, None, transposed, width, out),
+    }
 }
 
 /// Computes the scores of nodes as targets and as sources.

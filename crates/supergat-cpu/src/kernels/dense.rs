@@ -10,6 +10,7 @@ use super::simd::{Arithmetic, Isa, Kernel, Lanes, P, Pair, V, dispatch, vectors,
 use crate::kernels::simd::SimdReal;
 use std::ops::Range;
 use supergat_core::heads::LANES;
+use supergat_core::memory::prefetch_part;
 
 /// A borrowed dense matrix with `columns` numbers per row.
 #[derive(Debug, Clone, Copy)]
@@ -36,8 +37,25 @@ pub fn dense_product<T: SimdReal>(
     stride: usize,
     out: &mut [T],
 ) {
+    product(parts, x, mask, m, stride, false, out);
+}
+
+/// Computes `out += X M`.
+pub fn add_dense_product<T: SimdReal>(parts: &Parts, x: Dense<'_, T>, m: &[T], stride: usize, out: &mut [T]) {
+    product(parts, x, None, m, stride, true, out);
+}
+
+fn product<T: SimdReal>(
+    parts: &Parts,
+    x: Dense<'_, T>,
+    mask: Option<Mask<'_, T>>,
+    m: &[T],
+    stride: usize,
+    add: bool,
+    out: &mut [T],
+) {
     parts.for_each(Rows { data: out, width: stride }, |rows, out| {
-        dispatch(DenseProduct { x, mask, m, stride, rows, out: out.data });
+        dispatch(DenseProduct { x, mask, m, stride, add, rows, out: out.data });
     });
 }
 
@@ -46,17 +64,20 @@ struct DenseProduct<'a, T> {
     mask: Option<Mask<'a, T>>,
     m: &'a [T],
     stride: usize,
+    add: bool,
     rows: Range<usize>,
     out: &'a mut [T],
 }
 
-/// Columns of `X` (rows in the transposed product) that are added up before the sum is added to the output.
-const DEPTH: usize = 128;
+/// Columns of `X` that are added up in registers.
+const COLUMNS: usize = 128;
+/// Rows of `X` that are added up in registers in the transposed product: with those of `G` they fit into the first cache.
+const ROWS: usize = 32;
+/// Columns of `X` prepared at a time in the transposed product: whole cache lines of a row, in whole tiles.
+const TILES: usize = 96;
 /// Rows of `X` (columns in the transposed product) in registers at a time: with short registers, and with long ones.
 const SHORT_TILE: usize = 4;
 const LONG_TILE: usize = 6;
-/// Columns of `X` prepared at a time in the transposed product: whole cache lines of a row, in whole tiles.
-const COLUMNS: usize = 48;
 
 /// Runs a method with the number of rows that fits into the registers of the instruction set.
 macro_rules! with_tile {
@@ -86,22 +107,62 @@ impl<T: SimdReal> DenseProduct<'_, T> {
     fn multiply<I: Isa, const R: usize>(self) {
         let width = self.stride / LANES;
         let m = vectors(self.m);
-        let mut x = [[T::ZERO; DEPTH]; R];
-        for (block, out) in vectors_mut(self.out).chunks_mut(R * width).enumerate() {
-            let rows = out.len() / width;
-            let first = self.rows.start + block * R;
-            out.fill([T::ZERO; LANES]);
-            for depth in (0..self.x.columns).step_by(DEPTH) {
-                let columns = (self.x.columns - depth).min(DEPTH);
+        let mut x = [[T::ZERO; COLUMNS]; R];
+        let (mut row, mut left) = (self.rows.start, vectors_mut(self.out));
+        while !left.is_empty() {
+            let rows = (left.len() / width).min(R);
+            let (out, next) = left.split_at_mut(rows * width);
+            let x_next = &self.x.values[(row + rows) * self.x.columns..];
+            let steps = self.x.columns * tiles_of::<T, I>(width);
+            let mut ahead =
+                Ahead::new([x_next, next.as_flattened()], [self.x.columns, self.stride].map(|n| n * R), steps);
+            // A matrix without columns has a product, too: zeros.
+            for first in (0..self.x.columns.max(1)).step_by(COLUMNS) {
+                let columns = (self.x.columns - first).min(COLUMNS);
                 // Rows that the last block lacks keep old numbers, whose sums are not stored.
                 for (r, x) in x[..rows].iter_mut().enumerate() {
-                    copy_masked::<T, I>(self.x, self.mask, first + r, depth, &mut x[..columns]);
+                    copy_masked::<T, I>(self.x, self.mask, row + r, first, &mut x[..columns]);
                 }
-                let m = &m[depth * width..(depth + columns) * width];
-                tiles::<T, I, R>(|d| std::array::from_fn(|r| x[r][d % DEPTH]), columns, m, width, out, rows);
+                let m = &m[first * width..(first + columns) * width];
+                let x = |d: usize| std::array::from_fn(|r| x[r][d % COLUMNS]);
+                tiles::<T, I, R>(x, m, width, Sums { out, rows, add: self.add || first > 0 }, &mut ahead);
             }
+            (row, left) = (row + rows, next);
         }
     }
+}
+
+/// Numbers that are read or written next. They are prefetched evenly while others are multiplied: all at once would wait
+/// for each other.
+struct Ahead<'a, T> {
+    lists: [&'a [T]; 2],
+    next: [usize; 2],
+    step: [usize; 2],
+}
+
+impl<'a, T> Ahead<'a, T> {
+    /// Prepares the first numbers of two lists, `lengths` of them, to be prefetched in `steps` steps.
+    #[inline(always)]
+    fn new(lists: [&'a [T]; 2], lengths: [usize; 2], steps: usize) -> Self {
+        Self { lists, next: [0; 2], step: lengths.map(|length| length.div_ceil(steps.max(1))) }
+    }
+
+    #[inline(always)]
+    fn step(&mut self) {
+        for k in 0..2 {
+            prefetch_part(self.lists[k], self.next[k], 1);
+            self.next[k] += self.step[k];
+        }
+    }
+}
+
+/// Rows of the output that sums are written to.
+struct Sums<'a, T> {
+    out: &'a mut [[T; LANES]],
+    /// Number of rows; a tile may have more.
+    rows: usize,
+    /// Whether the sums are added to the output.
+    add: bool,
 }
 
 /// Copies part of a row of `X` under the mask; `first` is a multiple of [`LANES`].
@@ -114,40 +175,41 @@ fn copy_masked<T: SimdReal, I: Isa>(
     to: &mut [T],
 ) {
     let values = &x.values[row * x.columns + first..][..to.len()];
-    let Some(mask) = mask else { return to.copy_from_slice(values) };
+    let pairs = values.as_chunks().0.as_chunks().0;
+    let (to_pairs, to_rest) = to.split_at_mut(2 * LANES * pairs.len());
+    let to_pairs = to_pairs.as_chunks_mut().0.as_chunks_mut().0;
+    let rest = to_rest.iter_mut().zip(&values[2 * LANES * pairs.len()..]);
+    let Some(mask) = mask else {
+        to_pairs.iter_mut().zip(pairs).for_each(|(to, pair)| *to = P::<T, I>::load(pair).arrays());
+        return rest.for_each(|(to, v)| *to = *v);
+    };
     let keep = &mask.keep[row * Dense::<T>::mask_bytes(x.columns) + first / LANES..];
-    let (values, tail) = values.as_chunks::<LANES>();
-    let (to, to_tail) = to.as_chunks_mut::<LANES>();
-    for ((to, v), &bits) in to.iter_mut().zip(values).zip(keep) {
-        *to = V::<T, I>::load(v).mul(V::<T, I>::from_bits(bits, mask.scale)).array();
+    let (keep, keep_rest) = keep.split_at(2 * pairs.len());
+    for ((to, pair), bits) in to_pairs.iter_mut().zip(pairs).zip(keep.as_chunks().0) {
+        *to = P::<T, I>::load(pair).mul(P::<T, I>::from_bits(*bits, mask.scale)).arrays();
     }
-    if let Some(&bits) = keep.get(values.len()) {
-        let factor = V::<T, I>::from_bits(bits, mask.scale).array();
-        for ((to, v), f) in to_tail.iter_mut().zip(tail).zip(factor) {
-            *to = *v * f;
-        }
+    for (k, (to, v)) in rest.enumerate() {
+        *to = if keep_rest[k / LANES] >> (k % LANES) & 1 == 1 { *v * mask.scale } else { T::ZERO };
     }
 }
 
-/// Computes `out[r] += sum_d x(d)[r] m_d` over `depth` rows of `m`, for the first `rows` of `R` rows of the output.
+/// Computes the sums `sum_d x(d)[r] m_d` over all rows of `m`.
 #[inline(always)]
 fn tiles<T: SimdReal, I: Isa, const R: usize>(
     x: impl Fn(usize) -> [T; R],
-    depth: usize,
     m: &[[T; LANES]],
     width: usize,
-    out: &mut [[T; LANES]],
-    rows: usize,
+    mut to: Sums<'_, T>,
+    ahead: &mut Ahead<'_, T>,
 ) {
-    let m = &m[..depth * width];
     let mut first = 0;
     if const { <P<T, I>>::IS_ONE_REGISTER } {
         while first + 1 < width {
             first += match (width - first) / 2 {
-                1 => tile_of_pairs::<T, I, R, 1>(&x, m, width, first, out, rows),
-                2 => tile_of_pairs::<T, I, R, 2>(&x, m, width, first, out, rows),
-                3 | 5 | 6 => tile_of_pairs::<T, I, R, 3>(&x, m, width, first, out, rows),
-                _ => tile_of_pairs::<T, I, R, 4>(&x, m, width, first, out, rows),
+                1 => tile_of_pairs::<T, I, R, 1>(&x, m, width, first, &mut to, ahead),
+                2 => tile_of_pairs::<T, I, R, 2>(&x, m, width, first, &mut to, ahead),
+                3 | 5 | 6 => tile_of_pairs::<T, I, R, 3>(&x, m, width, first, &mut to, ahead),
+                _ => tile_of_pairs::<T, I, R, 4>(&x, m, width, first, &mut to, ahead),
             };
         }
     }
@@ -155,12 +217,18 @@ fn tiles<T: SimdReal, I: Isa, const R: usize>(
     let narrow = const { !I::UNROLLED || size_of::<T>() > size_of::<f32>() };
     while first < width {
         first += match width - first {
-            _ if narrow => tile::<T, I, R, 1>(&x, m, width, first, out, rows),
-            1 => tile::<T, I, R, 1>(&x, m, width, first, out, rows),
-            2 | 4 => tile::<T, I, R, 2>(&x, m, width, first, out, rows),
-            _ => tile::<T, I, R, 3>(&x, m, width, first, out, rows),
+            _ if narrow => tile::<T, I, R, 1>(&x, m, width, first, &mut to, ahead),
+            1 => tile::<T, I, R, 1>(&x, m, width, first, &mut to, ahead),
+            2 | 4 => tile::<T, I, R, 2>(&x, m, width, first, &mut to, ahead),
+            _ => tile::<T, I, R, 3>(&x, m, width, first, &mut to, ahead),
         };
     }
+}
+
+/// Returns about the number of tiles in a row of `width` vectors.
+#[inline(always)]
+fn tiles_of<T: SimdReal, I: Isa>(width: usize) -> usize {
+    width.div_ceil(if const { <P<T, I>>::IS_ONE_REGISTER } { 8 } else { 3 })
 }
 
 /// Computes [`tiles`] for the `B` vectors from `first` on, in registers; returns `B`.
@@ -170,11 +238,12 @@ fn tile<T: SimdReal, I: Isa, const R: usize, const B: usize>(
     m: &[[T; LANES]],
     width: usize,
     first: usize,
-    out: &mut [[T; LANES]],
-    rows: usize,
+    to: &mut Sums<'_, T>,
+    ahead: &mut Ahead<'_, T>,
 ) -> usize {
     let mut sum = [[V::<T, I>::zero(); B]; R];
     for (d, m) in m.chunks_exact(width).enumerate() {
+        ahead.step();
         let (x, m): ([T; R], &[[T; LANES]; B]) = (x(d), m[first..first + B].try_into().expect("B vectors"));
         for r in 0..R {
             for b in 0..B {
@@ -182,10 +251,9 @@ fn tile<T: SimdReal, I: Isa, const R: usize, const B: usize>(
             }
         }
     }
-    for (r, sum) in sum.iter().enumerate().take(rows) {
-        for (b, sum) in sum.iter().enumerate() {
-            let o = &mut out[r * width + first + b];
-            *o = V::<T, I>::load(o).add(*sum).array();
+    for (sum, out) in sum.iter().zip(to.out.chunks_exact_mut(width)).take(to.rows) {
+        for (sum, o) in sum.iter().zip(&mut out[first..first + B]) {
+            *o = if to.add { V::<T, I>::load(o).add(*sum) } else { *sum }.array();
         }
     }
     B
@@ -198,11 +266,12 @@ fn tile_of_pairs<T: SimdReal, I: Isa, const R: usize, const B: usize>(
     m: &[[T; LANES]],
     width: usize,
     first: usize,
-    out: &mut [[T; LANES]],
-    rows: usize,
+    to: &mut Sums<'_, T>,
+    ahead: &mut Ahead<'_, T>,
 ) -> usize {
     let mut sum = [[P::<T, I>::splat(T::ZERO); B]; R];
     for (d, m) in m.chunks_exact(width).enumerate() {
+        ahead.step();
         let (x, m) = (x(d), m[first..first + 2 * B].as_chunks::<2>().0);
         let m: &[[[T; LANES]; 2]; B] = m.try_into().expect("B pairs");
         for r in 0..R {
@@ -211,10 +280,10 @@ fn tile_of_pairs<T: SimdReal, I: Isa, const R: usize, const B: usize>(
             }
         }
     }
-    for (r, sum) in sum.iter().enumerate().take(rows) {
-        let out = &mut out[r * width + first..][..2 * B];
-        for (o, sum) in out.as_chunks_mut::<2>().0.iter_mut().zip(sum) {
-            *o = P::<T, I>::load(o).add(*sum).arrays();
+    for (sum, out) in sum.iter().zip(to.out.chunks_exact_mut(width)).take(to.rows) {
+        let out = out[first..first + 2 * B].as_chunks_mut::<2>().0;
+        for (sum, o) in sum.iter().zip(out) {
+            *o = if to.add { P::<T, I>::load(o).add(*sum) } else { *sum }.arrays();
         }
     }
     2 * B
@@ -266,18 +335,22 @@ impl<T: SimdReal> DenseTransposed<'_, T> {
         let width = self.width;
         self.out.fill([T::ZERO; LANES]);
         // The last columns are followed by zeros, whose sums are not stored.
-        let mut x = [[T::ZERO; COLUMNS]; DEPTH];
-        for start in self.rows.clone().step_by(DEPTH) {
-            let depth = (self.rows.end - start).min(DEPTH);
-            let g = &self.g[start * width..(start + depth) * width];
-            for (block, out) in self.out.chunks_mut(COLUMNS * width).enumerate() {
+        let mut x = [[T::ZERO; TILES]; ROWS];
+        for start in self.rows.clone().step_by(ROWS) {
+            let end = (start + ROWS).min(self.rows.end);
+            let g = &self.g[start * width..end * width];
+            let next = [&self.x.values[end * self.x.columns..], self.g[end * width..].as_flattened()];
+            let steps = ROWS * self.x.columns.div_ceil(R) * tiles_of::<T, I>(width);
+            let mut ahead = Ahead::new(next, [self.x.columns, width * LANES].map(|n| n * ROWS), steps);
+            for (block, out) in self.out.chunks_mut(TILES * width).enumerate() {
                 let columns = out.len() / width;
-                for (d, x) in x[..depth].iter_mut().enumerate() {
-                    copy_masked::<T, I>(self.x, self.mask, start + d, block * COLUMNS, &mut x[..columns]);
+                for (row, x) in (start..end).zip(&mut x) {
+                    copy_masked::<T, I>(self.x, self.mask, row, block * TILES, &mut x[..columns]);
                 }
                 for (k, out) in out.chunks_mut(R * width).enumerate() {
-                    let tile = |d: usize| -> [T; R] { x[d % DEPTH][k * R..(k + 1) * R].try_into().expect("R columns") };
-                    tiles::<T, I, R>(tile, depth, g, width, out, out.len() / width);
+                    let x = |d: usize| -> [T; R] { x[d % ROWS][k * R..(k + 1) * R].try_into().expect("R columns") };
+                    let rows = out.len() / width;
+                    tiles::<T, I, R>(x, g, width, Sums { out, rows, add: true }, &mut ahead);
                 }
             }
         }
@@ -382,6 +455,9 @@ mod tests {
                 let dense = Dense { values: &x, columns };
                 dense_product(&even, dense, mask(&dense_bits), &w, stride, &mut out);
                 close(&out, &forward(&as_dense));
+                dense_product(&even, dense, None, &w, stride, &mut out);
+                add_dense_product(&even, dense, &w, stride, &mut out);
+                close(&out, &forward(&x).iter().map(|sum| 2.0 * sum).collect::<Vec<_>>());
                 let copies = Parts::for_copies(0..rows, |row| (row * columns) as u64, 1);
                 let mut room = vec![9.0; copies.len() * grad.len()];
                 dense_transposed_product(&copies, dense, mask(&dense_bits), &g, stride, &mut room, &mut grad);
@@ -394,6 +470,13 @@ mod tests {
                 close(&grad, &backward(&as_sparse));
             }
         }
+    }
+
+    #[test]
+    fn product_without_columns_is_zero() {
+        let mut out = [9.0f32; 80];
+        dense_product(&Parts::even(0..5, 1), Dense { values: &[], columns: 0 }, None, &[], 16, &mut out);
+        assert_eq!(out, [0.0; 80]);
     }
 
     #[test]

@@ -121,10 +121,15 @@ impl Kernel for Fill<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        for (group, bytes) in self.bytes.chunks_mut(KEEP_BYTES).enumerate() {
-            let first = self.first + (group * KEEP_BYTES) as u64;
-            let kept = I::keep_bytes(&self.stream, first, self.threshold);
-            bytes.copy_from_slice(&kept[..bytes.len()]);
+        // Whole groups are stored by vector instructions; a call of `memcpy` would cost the constants in registers.
+        let (groups, rest) = self.bytes.as_chunks_mut::<KEEP_BYTES>();
+        let mut first = self.first;
+        for bytes in groups {
+            *bytes = I::keep_bytes(&self.stream, first, self.threshold);
+            first += KEEP_BYTES as u64;
+        }
+        if !rest.is_empty() {
+            rest.copy_from_slice(&I::keep_bytes(&self.stream, first, self.threshold)[..rest.len()]);
         }
     }
 }

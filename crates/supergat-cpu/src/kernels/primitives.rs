@@ -69,6 +69,8 @@ kernels! {
     dense::dense_product(
         parts: &Parts, x: Dense<'_, Self>, mask: Option<Mask<'_, Self>>, m: &[Self], stride: usize, out: &mut [Self],
     );
+    /// Computes `out += X M` for dense `X`.
+    dense::add_dense_product(parts: &Parts, x: Dense<'_, Self>, m: &[Self], stride: usize, out: &mut [Self]);
     /// Computes `out = X^T G` for dense `X` under a dropout mask.
     dense::dense_transposed_product(
         parts: &Parts, x: Dense<'_, Self>, mask: Option<Mask<'_, Self>>, g: &[Self], stride: usize, copies: &mut [Self],

@@ -11,12 +11,18 @@
 //! statistics, both are zero.
 
 use super::activation::derivative;
+use super::columns::add_rows;
+use super::forward::used;
+use super::{AHEAD, CHUNK, prefetch_ahead};
 use crate::kernels::dropout::Mask;
 use crate::kernels::output::{OutputGradient, shared_term};
 use crate::kernels::parts::{Parts, PerPart, Rows};
-use crate::kernels::simd::{Arithmetic, Isa, Kernel, Lanes, SimdReal, V, dispatch, vectors, vectors_mut};
+use crate::kernels::simd::{
+    Arithmetic, Isa, Kernel, Lanes, Registers, SimdReal, V, dispatch, in_blocks, vectors, vectors_mut,
+};
 use supergat_core::device::STATE;
 use supergat_core::heads::LANES;
+use supergat_core::memory::prefetch_part;
 use supergat_core::{Activation, HeadLayout};
 
 /// Norm of a block in its gradient.
@@ -106,6 +112,7 @@ struct Backward<'a, T> {
 impl<T: SimdReal> Kernel for Backward<'_, T> {
     type Number = T;
     type Output = ();
+    const USES_AVX512: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(mut self) {
@@ -113,33 +120,36 @@ impl<T: SimdReal> Kernel for Backward<'_, T> {
         let row = groups * self.layout.vectors;
         self.partial.fill([T::ZERO; LANES]);
         let (d_bias, d_norm) = self.partial.split_at_mut(row);
-        for (k, g) in self.gradient.chunks_exact_mut(row).enumerate() {
-            let i = self.first + k;
-            let of_row = i * row..(i + 1) * row;
-            let output = &self.output[of_row.clone()];
+        for (chunk, gradient) in self.gradient.chunks_mut(CHUNK * row).enumerate() {
+            let first = chunk * CHUNK;
             match self.norm {
-                NormGradient::None(activation, mask) => through_activation::<T, I>(activation, mask, i, output, g),
+                NormGradient::None(activation, mask) => {
+                    for (i, g) in (self.first + first..).zip(gradient.chunks_exact_mut(row)) {
+                        through_activation::<T, I>(activation, mask, i, &self.output[i * row..(i + 1) * row], g);
+                    }
+                }
                 NormGradient::Layer { activation, mask, weight, normalised, inverse } => {
-                    through_activation::<T, I>(activation, mask, i, output, g);
-                    let x = &vectors(normalised)[of_row.clone()];
-                    through_layer_norm::<T, I>(self.layout, vectors(weight), x, inverse[i], g, d_norm);
+                    for (i, g) in (self.first + first..).zip(gradient.chunks_exact_mut(row)) {
+                        let of_row = i * row..(i + 1) * row;
+                        through_activation::<T, I>(activation, mask, i, &self.output[of_row.clone()], g);
+                        let x = &vectors(normalised)[of_row];
+                        through_layer_norm::<T, I>(self.layout, vectors(weight), x, inverse[i], g, d_norm);
+                    }
                 }
                 NormGradient::Batch { weight, normalised, inverse, sums, share } => {
-                    let x = &vectors(normalised)[of_row.clone()];
+                    let x = &vectors(normalised)[(self.first + first) * row..];
                     let rows = [weight, inverse, sums[0], sums[1]].map(vectors);
-                    through_batch_norm::<T, I>(rows, share, x, g);
+                    in_blocks!(I, row, |at, B| through_batch_norm::<T, I, B>(rows, share, row, at, x, gradient));
                 }
             }
-            let mut any = false;
-            for (g, b) in g.iter().zip(d_bias.iter_mut()) {
-                let value = V::<T, I>::load(g);
-                any |= value.any();
-                *b = V::<T, I>::load(b).add(value).array();
-            }
-            self.active[k] = any;
-            if let Some(state) = &mut self.state {
-                let state = &mut state[k * STATE * groups..(k + 1) * STATE * groups];
-                shared_term::<T, I>(self.layout, g, &self.sums[of_row], state);
+            in_blocks!(I, row, |at, B| add_rows::<T, I, B>(gradient, row, at, None, d_bias));
+            for (k, g) in (first..).zip(gradient.chunks_exact(row)) {
+                self.active[k] = g.iter().any(|g| V::<T, I>::load(g).any());
+                if let Some(state) = &mut self.state {
+                    prefetch_part(self.sums, (self.first + k) * row + AHEAD / LANES, row);
+                    let (i, state) = (self.first + k, &mut state[k * STATE * groups..(k + 1) * STATE * groups]);
+                    shared_term::<T, I>(self.layout, g, &self.sums[i * row..(i + 1) * row], state);
+                }
             }
         }
     }
@@ -155,13 +165,14 @@ fn through_activation<T: SimdReal, I: Isa>(
     g: &mut [[T; LANES]],
 ) {
     let row = g.len();
-    for (v, (g, o)) in g.iter_mut().zip(output).enumerate() {
-        let mut value = V::<T, I>::load(g).mul(derivative(activation, V::<T, I>::load(o)));
+    in_blocks!(I, row, |at, B| {
+        let output = Registers::<T, I, B>::load(&output[at..]);
+        let mut value = Registers::<T, I, B>::load(&g[at..]).mul(derivative(activation, output));
         if let Some(mask) = mask {
-            value = value.mul(V::<T, I>::from_bits(mask.keep[i * row + v], mask.scale));
+            value = value.mul(Registers::from_bits(&mask.keep[i * row + at..], mask.scale));
         }
-        *g = value.array();
-    }
+        value.store(&mut g[at..]);
+    });
 }
 
 /// Computes the gradient of a row before layer norm, in place, and adds the gradients of weight and bias to `sums`.
@@ -174,37 +185,52 @@ fn through_layer_norm<T: SimdReal, I: Isa>(
     g: &mut [[T; LANES]],
     sums: &mut [[T; LANES]],
 ) {
-    let (d_weight, d_bias) = sums.split_at_mut(g.len());
+    let row = g.len();
+    let (d_weight, d_bias) = sums.split_at_mut(row);
     let (mut sum, mut product) = (V::<T, I>::zero(), V::<T, I>::zero());
-    for (v, g) in g.iter_mut().enumerate() {
-        let (d, x) = (V::<T, I>::load(g), V::<T, I>::load(&x[v]));
-        d_weight[v] = d.mul_add(x, V::<T, I>::load(&d_weight[v])).array();
-        d_bias[v] = V::<T, I>::load(&d_bias[v]).add(d).array();
-        let d = d.mul(V::<T, I>::load(&weight[v]));
-        sum = sum.add(d);
-        product = d.mul_add(x, product);
-        *g = d.array();
-    }
+    in_blocks!(I, row, |at, B| {
+        let load = Registers::<T, I, B>::load;
+        prefetch_ahead::<T, B>(g, at);
+        prefetch_ahead::<T, B>(x, at);
+        let (d, x, d_weight, d_bias) = (load(&g[at..]), load(&x[at..]), &mut d_weight[at..], &mut d_bias[at..]);
+        d.mul_add(x, load(d_weight)).store(d_weight);
+        load(d_bias).add(d).store(d_bias);
+        let d = d.mul(load(&weight[at..]));
+        sum = sum.add(d.sum());
+        product = product.add(d.dot(&x));
+        d.store(&mut g[at..]);
+    });
     let share = V::<T, I>::splat(T::from_f64(1.0 / (layout.heads * layout.features) as f64));
     let (mean, slope) = (sum.fold(1).mul(share), product.fold(1).mul(share));
-    let (inverse, padded) = (V::<T, I>::splat(inverse), layout.is_padded());
-    for (v, (g, x)) in g.iter_mut().zip(x).enumerate() {
-        let mut d = V::<T, I>::load(g).sub(mean).sub(V::<T, I>::load(x).mul(slope)).mul(inverse);
-        if padded {
-            d = d.mul(V::<T, I>::from_bits(layout.used_lanes(v), T::ONE));
+    in_blocks!(I, row, |at, B| {
+        let load = Registers::<T, I, B>::load;
+        let shift = load(&x[at..]).mul_add(Registers::repeat(slope), Registers::repeat(mean));
+        let mut d = load(&g[at..]).sub(shift).mul(Registers::splat(inverse));
+        if layout.is_padded() {
+            d = d.mul(used::<T, I, B>(layout, at));
         }
-        *g = d.array();
-    }
+        d.store(&mut g[at..]);
+    });
 }
 
-/// Computes the gradient of a row before batch norm, in place.
+/// Computes the gradient of the `B` vectors from `first` on of all rows before batch norm, in place.
 #[inline(always)]
-fn through_batch_norm<T: SimdReal, I: Isa>(rows: [&[[T; LANES]]; 4], share: T, x: &[[T; LANES]], g: &mut [[T; LANES]]) {
-    let share = V::<T, I>::splat(share);
-    for (v, (g, x)) in g.iter_mut().zip(x).enumerate() {
-        let [weight, inverse, d_bias, d_weight] = rows.map(|row| V::<T, I>::load(&row[v]));
-        let slope = V::<T, I>::load(x).mul(d_weight.mul(share));
-        let d = V::<T, I>::load(g).sub(d_bias.mul(share)).sub(slope);
-        *g = d.mul(weight.mul(inverse)).array();
+fn through_batch_norm<T: SimdReal, I: Isa, const B: usize>(
+    rows: [&[[T; LANES]]; 4],
+    share: T,
+    row: usize,
+    first: usize,
+    x: &[[T; LANES]],
+    g: &mut [[T; LANES]],
+) {
+    let load = Registers::<T, I, B>::load;
+    let share = Registers::<T, I, B>::splat(share);
+    let [weight, inverse, d_bias, d_weight] = rows.map(|row| load(&row[first..]));
+    let (factor, mean, slope) = (weight.mul(inverse), d_bias.mul(share), d_weight.mul(share));
+    for (g, x) in g.chunks_exact_mut(row).zip(x.chunks_exact(row)) {
+        let (g, x) = (&mut g[first..], &x[first..]);
+        prefetch_ahead::<T, B>(g, 0);
+        prefetch_ahead::<T, B>(x, 0);
+        load(g).sub(mean).sub(load(x).mul(slope)).mul(factor).store(g);
     }
 }

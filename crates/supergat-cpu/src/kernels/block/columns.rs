@@ -1,14 +1,13 @@
 //! Batch norm: statistics of columns over all rows, the normalised rows, and sums for the gradient.
 
 use super::activation::{activate, derivative};
+use super::{CHUNK, prefetch_ahead};
 use crate::kernels::dropout::Mask;
 use crate::kernels::parts::{Parts, PerPart, Rows};
-use crate::kernels::simd::{Arithmetic, Isa, Kernel, Lanes, SimdReal, V, dispatch, in_blocks, vectors, vectors_mut};
+use crate::kernels::simd::{Arithmetic, Isa, Kernel, Registers, SimdReal, dispatch, in_blocks, vectors, vectors_mut};
+use std::ops::Range;
 use supergat_core::Activation;
 use supergat_core::heads::LANES;
-
-/// Rows that are added in registers before they are added to the sum of a part. So sums over many rows lose few digits.
-const CHUNK: usize = 64;
 
 /// Writes the sum of each column per part; with a centre, the sum of the squared differences from it.
 pub fn column_sums<T: SimdReal>(parts: &Parts, width: usize, rows: &[T], centre: Option<&[T]>, partial: &mut [T]) {
@@ -31,50 +30,43 @@ struct ColumnSums<'a, T> {
 impl<T: SimdReal> Kernel for ColumnSums<'_, T> {
     type Number = T;
     type Output = ();
+    const USES_AVX512: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
         let row = self.sums.len();
         self.sums.fill([T::ZERO; LANES]);
         for rows in self.rows.chunks(CHUNK * row) {
-            in_blocks!(I, row, |first, B| {
-                let sums: &mut [[T; LANES]; B] = (&mut self.sums[first..first + B]).try_into().expect("B vectors");
-                let centre = self.centre.map(|centre| &centre[first..first + B]);
-                add_rows::<T, I, B>(rows, row, first, centre, sums);
-            });
+            in_blocks!(I, row, |first, B| add_rows::<T, I, B>(rows, row, first, self.centre, self.sums));
         }
     }
 }
 
-/// Adds the vectors from `first` on of all rows, or the squares of their differences from a centre.
+/// Adds the `B` vectors from `first` on of all rows to `sums`, or the squares of their differences from a centre. They are
+/// added in registers first, so sums over many rows lose few digits.
 #[inline(always)]
-fn add_rows<T: SimdReal, I: Isa, const B: usize>(
+pub(super) fn add_rows<T: SimdReal, I: Isa, const B: usize>(
     rows: &[[T; LANES]],
     row: usize,
     first: usize,
     centre: Option<&[[T; LANES]]>,
-    sums: &mut [[T; LANES]; B],
+    sums: &mut [[T; LANES]],
 ) {
-    let mut sum = [V::<T, I>::zero(); B];
+    let load = Registers::<T, I, B>::load;
+    let centre = centre.map(|centre| load(&centre[first..]));
+    let mut sum = Registers::<T, I, B>::zero();
     for row in rows.chunks_exact(row) {
-        let x: &[[T; LANES]; B] = row[first..first + B].try_into().expect("B vectors");
-        match centre {
-            None => {
-                for b in 0..B {
-                    sum[b] = sum[b].add(V::<T, I>::load(&x[b]));
-                }
-            }
+        let x = load(&row[first..]);
+        sum = match centre {
+            None => sum.add(x),
             Some(centre) => {
-                for b in 0..B {
-                    let difference = V::<T, I>::load(&x[b]).sub(V::<T, I>::load(&centre[b]));
-                    sum[b] = difference.mul_add(difference, sum[b]);
-                }
+                let difference = x.sub(centre);
+                difference.mul_add(difference, sum)
             }
-        }
+        };
     }
-    for b in 0..B {
-        sums[b] = V::<T, I>::load(&sums[b]).add(sum[b]).array();
-    }
+    let sums = &mut sums[first..];
+    load(sums).add(sum).store(sums);
 }
 
 /// Batch norm with given statistics: rows in the layout of the sums.
@@ -121,20 +113,44 @@ struct Columns<'a, T> {
 impl<T: SimdReal> Kernel for Columns<'_, T> {
     type Number = T;
     type Output = ();
+    const USES_AVX512: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(mut self) {
         let row = self.norm[0].len();
-        for (k, out) in self.out.chunks_exact_mut(row).enumerate() {
-            for (v, o) in out.iter_mut().enumerate() {
-                let [mean, inverse, weight, bias] = self.norm.map(|of| V::<T, I>::load(&of[v]));
-                let x = V::<T, I>::load(o).sub(mean).mul(inverse);
-                if let Some(rows) = &mut self.normalised {
-                    rows[k * row + v] = x.array();
-                }
-                *o = activate(self.activation, x.mul_add(weight, bias)).array();
-            }
+        for (k, out) in self.out.chunks_mut(CHUNK * row).enumerate() {
+            let mut normalised = self.normalised.as_mut().map(|rows| &mut rows[k * CHUNK * row..]);
+            in_blocks!(I, row, |first, B| {
+                let normalised = normalised.as_deref_mut();
+                normalise_columns::<T, I, B>(self.activation, self.norm, row, first, out, normalised);
+            });
         }
+    }
+}
+
+/// Applies norm and activation to the `B` vectors from `first` on of all rows.
+#[inline(always)]
+fn normalise_columns<T: SimdReal, I: Isa, const B: usize>(
+    activation: Activation,
+    norm: [&[[T; LANES]]; 4],
+    row: usize,
+    first: usize,
+    out: &mut [[T; LANES]],
+    mut normalised: Option<&mut [[T; LANES]]>,
+) {
+    let load = Registers::<T, I, B>::load;
+    let [mean, inverse, weight, bias] = norm.map(|of| load(&of[first..]));
+    for (k, out) in out.chunks_exact_mut(row).enumerate() {
+        let out = &mut out[first..];
+        prefetch_ahead::<T, B>(out, 0);
+        if let Some(rows) = &normalised {
+            prefetch_ahead::<T, B>(rows, k * row + first);
+        }
+        let x = load(out).sub(mean).mul(inverse);
+        if let Some(rows) = &mut normalised {
+            x.store(&mut rows[k * row + first..]);
+        }
+        activate(activation, x.mul_add(weight, bias)).store(out);
     }
 }
 
@@ -178,23 +194,43 @@ struct ColumnGradients<'a, T> {
 impl<T: SimdReal> Kernel for ColumnGradients<'_, T> {
     type Number = T;
     type Output = ();
+    const USES_AVX512: bool = true;
 
     #[inline(always)]
-    fn run<I: Isa>(self) {
+    fn run<I: Isa>(mut self) {
         let row = self.sums.len() / 2;
         self.sums.fill([T::ZERO; LANES]);
-        let (d_bias, d_weight) = self.sums.split_at_mut(row);
-        for (k, gradient) in self.gradient.chunks_exact_mut(row).enumerate() {
-            let (output, x) = (&self.output[k * row..(k + 1) * row], &self.normalised[k * row..(k + 1) * row]);
-            for (v, g) in gradient.iter_mut().enumerate() {
-                let mut value = V::<T, I>::load(g).mul(derivative(self.activation, V::<T, I>::load(&output[v])));
-                if let Some(mask) = self.mask {
-                    value = value.mul(V::<T, I>::from_bits(mask.keep[(self.first + k) * row + v], mask.scale));
-                }
-                d_bias[v] = V::<T, I>::load(&d_bias[v]).add(value).array();
-                d_weight[v] = value.mul_add(V::<T, I>::load(&x[v]), V::<T, I>::load(&d_weight[v])).array();
-                *g = value.array();
+        let rows = self.gradient.len() / row;
+        for start in (0..rows).step_by(CHUNK) {
+            let chunk = start..(start + CHUNK).min(rows);
+            in_blocks!(I, row, |first, B| self.add::<I, B>(chunk.clone(), first));
+        }
+    }
+}
+
+impl<T: SimdReal> ColumnGradients<'_, T> {
+    /// Processes the `B` vectors from `first` on of some rows.
+    #[inline(always)]
+    fn add<I: Isa, const B: usize>(&mut self, rows: Range<usize>, first: usize) {
+        let load = Registers::<T, I, B>::load;
+        let row = self.sums.len() / 2;
+        let (mut d_bias, mut d_weight) = (Registers::<T, I, B>::zero(), Registers::<T, I, B>::zero());
+        for k in rows {
+            let at = k * row + first;
+            for rows in [&*self.gradient, self.output, self.normalised] {
+                prefetch_ahead::<T, B>(rows, at);
             }
+            let mut value = load(&self.gradient[at..]).mul(derivative(self.activation, load(&self.output[at..])));
+            if let Some(mask) = self.mask {
+                value = value.mul(Registers::from_bits(&mask.keep[self.first * row + at..], mask.scale));
+            }
+            d_bias = d_bias.add(value);
+            d_weight = value.mul_add(load(&self.normalised[at..]), d_weight);
+            value.store(&mut self.gradient[at..]);
+        }
+        for (sum, at) in [(d_bias, first), (d_weight, row + first)] {
+            let sums = &mut self.sums[at..];
+            load(sums).add(sum).store(sums);
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Forward pass of hidden blocks, row by row: shortcut, bias, layer norm and activation.
 
-use super::NORM_EPSILON;
 use super::activation::activate;
+use super::{CHUNK, NORM_EPSILON, prefetch_ahead};
 use crate::kernels::dropout::Mask;
 use crate::kernels::parts::{Parts, Rows};
-use crate::kernels::simd::{Arithmetic, Isa, Kernel, Lanes, SimdReal, V, dispatch, vectors, vectors_mut};
+use crate::kernels::simd::{
+    Arithmetic, Isa, Kernel, Lanes, Registers, SimdReal, V, dispatch, in_blocks, vectors, vectors_mut,
+};
 use supergat_core::heads::LANES;
 use supergat_core::{Activation, HeadLayout};
 
@@ -98,91 +100,108 @@ struct Forward<'a, T> {
 impl<T: SimdReal> Kernel for Forward<'_, T> {
     type Number = T;
     type Output = ();
+    const USES_AVX512: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(mut self) {
         let row = self.bias.len();
-        for (k, out) in self.out.chunks_exact_mut(row).enumerate() {
-            let sums = &self.sums[k * row..(k + 1) * row];
-            add_shortcut::<T, I>(sums, self.bias, self.shortcut, self.first + k, out);
-            if let Some([weight, bias]) = self.norm {
-                let inverse = normalise::<T, I>(self.layout, out);
-                if let Some(rows) = &mut self.normalised {
-                    rows[k * row..(k + 1) * row].copy_from_slice(out);
+        for (chunk, out) in self.out.chunks_mut(CHUNK * row).enumerate() {
+            let first = chunk * CHUNK;
+            let sums = &self.sums[first * row..];
+            in_blocks!(I, row, |at, B| {
+                add_shortcut::<T, I, B>(sums, self.bias, self.shortcut, self.first + first, row, at, out);
+            });
+            for (k, out) in (first..).zip(out.chunks_exact_mut(row)) {
+                match self.norm {
+                    Some(norm) => {
+                        let inverse = centre::<T, I>(self.layout, out);
+                        if let Some(inverses) = &mut self.inverse {
+                            inverses[k] = inverse;
+                        }
+                        let mut normalised = self.normalised.as_mut().map(|rows| &mut rows[k * row..(k + 1) * row]);
+                        in_blocks!(I, row, |at, B| {
+                            let x = Registers::<T, I, B>::load(&out[at..]).mul(Registers::splat(inverse));
+                            if let Some(row) = &mut normalised {
+                                x.store(&mut row[at..]);
+                            }
+                            let [weight, bias] = norm.map(|row| Registers::load(&row[at..]));
+                            let y = x.mul_add(weight, bias);
+                            self.activation.map_or(y, |activation| activate(activation, y)).store(&mut out[at..]);
+                        });
+                    }
+                    None => {
+                        if let Some(activation) = self.activation {
+                            out.iter_mut().for_each(|o| *o = activate(activation, V::<T, I>::load(o)).array());
+                        }
+                    }
                 }
-                if let Some(inverses) = &mut self.inverse {
-                    inverses[k] = inverse;
-                }
-                for ((o, w), b) in out.iter_mut().zip(weight).zip(bias) {
-                    *o = V::<T, I>::load(o).mul_add(V::<T, I>::load(w), V::<T, I>::load(b)).array();
-                }
-            }
-            if let Some(activation) = self.activation {
-                out.iter_mut().for_each(|o| *o = activate(activation, V::<T, I>::load(o)).array());
             }
         }
     }
 }
 
-/// Computes `out = sums + bias + shortcut` of row `i`.
+/// Computes `out = sums + bias + shortcut` of the `B` vectors from `first` on of rows, the first of which is row `i`.
 #[inline(always)]
-fn add_shortcut<T: SimdReal, I: Isa>(
+fn add_shortcut<T: SimdReal, I: Isa, const B: usize>(
     sums: &[[T; LANES]],
     bias: &[[T; LANES]],
     shortcut: Shortcut<'_, T>,
     i: usize,
+    row: usize,
+    first: usize,
     out: &mut [[T; LANES]],
 ) {
-    let biased = |s: &[T; LANES], b: &[T; LANES]| V::<T, I>::load(s).add(V::<T, I>::load(b));
-    let row = out.len();
-    match shortcut {
-        Shortcut::None => {
-            for ((o, s), b) in out.iter_mut().zip(sums).zip(bias) {
-                *o = biased(s, b).array();
-            }
-        }
-        Shortcut::Product(second) => {
-            for (((o, s), b), c) in out.iter_mut().zip(sums).zip(bias).zip(vectors(second)) {
-                *o = biased(s, b).add(biased(o, c)).array();
-            }
-        }
-        Shortcut::Rows(rows, mask) => {
-            let rows = &vectors(rows)[i * row..(i + 1) * row];
-            for (v, (((o, s), b), r)) in out.iter_mut().zip(sums).zip(bias).zip(rows).enumerate() {
-                let mut r = V::<T, I>::load(r);
+    let load = Registers::<T, I, B>::load;
+    let mut bias = load(&bias[first..]);
+    if let Shortcut::Product(second) = shortcut {
+        bias = bias.add(load(&vectors(second)[first..]));
+    }
+    for (k, (out, sums)) in out.chunks_exact_mut(row).zip(sums.chunks_exact(row)).enumerate() {
+        let out = &mut out[first..];
+        prefetch_ahead::<T, B>(out, 0);
+        prefetch_ahead::<T, B>(sums, first);
+        let mut sum = load(&sums[first..]).add(bias);
+        match shortcut {
+            Shortcut::None => {}
+            Shortcut::Product(_) => sum = sum.add(load(out)),
+            Shortcut::Rows(rows, mask) => {
+                let at = (i + k) * row + first;
+                let mut r = load(&vectors(rows)[at..]);
                 if let Some(mask) = mask {
-                    r = r.mul(V::<T, I>::from_bits(mask.keep[i * row + v], mask.scale));
+                    r = r.mul(Registers::from_bits(&mask.keep[at..], mask.scale));
                 }
-                *o = biased(s, b).add(r).array();
+                sum = sum.add(r);
             }
         }
+        sum.store(out);
     }
 }
 
-/// Subtracts the mean of a row and divides by its standard deviation, without padding, in place. Returns the inverse of
-/// the standard deviation.
+/// Subtracts the mean of a row, without padding, in place. Returns the inverse of its standard deviation.
 #[inline(always)]
-fn normalise<T: SimdReal, I: Isa>(layout: HeadLayout, row: &mut [[T; LANES]]) -> T {
+fn centre<T: SimdReal, I: Isa>(layout: HeadLayout, row: &mut [[T; LANES]]) -> T {
     let share = T::from_f64(1.0 / (layout.heads * layout.features) as f64);
-    let padded = layout.is_padded();
-    let mut sum = V::<T, I>::zero();
-    for x in row.iter() {
-        sum = sum.add(V::<T, I>::load(x));
-    }
+    let (mut sum, mut squares) = (V::<T, I>::zero(), V::<T, I>::zero());
+    in_blocks!(I, row.len(), |at, B| sum = sum.add(Registers::<T, I, B>::load(&row[at..]).sum()));
     let mean = sum.fold(1).mul(V::<T, I>::splat(share));
-    let mut squares = V::<T, I>::zero();
-    for (v, x) in row.iter_mut().enumerate() {
-        let mut centred = V::<T, I>::load(x).sub(mean);
-        if padded {
-            centred = centred.mul(V::<T, I>::from_bits(layout.used_lanes(v), T::ONE));
+    in_blocks!(I, row.len(), |at, B| {
+        let mut centred = Registers::<T, I, B>::load(&row[at..]).sub(Registers::repeat(mean));
+        if layout.is_padded() {
+            centred = centred.mul(used::<T, I, B>(layout, at));
         }
-        squares = centred.mul_add(centred, squares);
-        *x = centred.array();
-    }
+        squares = squares.add(centred.dot(&centred));
+        centred.store(&mut row[at..]);
+    });
     let variance = squares.fold(1).array()[0] * share;
-    let inverse = T::ONE / (variance + T::from_f64(NORM_EPSILON)).sqrt();
-    for x in row.iter_mut() {
-        *x = V::<T, I>::load(x).mul(V::<T, I>::splat(inverse)).array();
+    T::ONE / (variance + T::from_f64(NORM_EPSILON)).sqrt()
+}
+
+/// Returns one in lanes that are not padding, and zero elsewhere, of `B` vectors of a row from `first` on.
+#[inline(always)]
+pub(super) fn used<T: SimdReal, I: Isa, const B: usize>(layout: HeadLayout, first: usize) -> Registers<T, I, B> {
+    let mut lanes = [0; B];
+    for (v, lanes) in lanes.iter_mut().enumerate() {
+        *lanes = layout.used_lanes(first + v);
     }
-    inverse
+    Registers::from_bits(&lanes, T::ONE)
 }

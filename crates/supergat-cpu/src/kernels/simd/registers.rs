@@ -40,6 +40,26 @@ impl<T: SimdReal, I: Isa, const B: usize> Registers<T, I, B> {
         }
     }
 
+    /// Returns a row of equal vectors.
+    #[inline(always)]
+    pub fn repeat(vector: V<T, I>) -> Self {
+        Self { pairs: [P::<T, I>::both(vector); 4], last: vector }
+    }
+
+    /// Returns `value` where a bit is set, and zero elsewhere, from a byte per vector.
+    #[inline(always)]
+    pub fn from_bits(bytes: &[u8], value: T) -> Self {
+        let bytes: &[u8; B] = bytes.first_chunk().expect("a byte per vector");
+        let mut row = Self::zero();
+        for k in 0..B / 2 {
+            row.pairs[k] = P::<T, I>::from_bits([bytes[2 * k], bytes[2 * k + 1]], value);
+        }
+        if B % 2 == 1 {
+            row.last = V::<T, I>::from_bits(bytes[B - 1], value);
+        }
+        row
+    }
+
     /// Adds `factor * row`.
     #[inline(always)]
     pub fn add_scaled(&mut self, factor: V<T, I>, row: &Self) {
@@ -50,6 +70,17 @@ impl<T: SimdReal, I: Isa, const B: usize> Registers<T, I, B> {
         if B % 2 == 1 {
             self.last = factor.mul_add(row.last, self.last);
         }
+    }
+
+    /// Returns the lane-wise sum of the vectors.
+    #[inline(always)]
+    pub fn sum(&self) -> V<T, I> {
+        let mut sums = P::<T, I>::zero();
+        for k in 0..B / 2 {
+            sums = sums.add(self.pairs[k]);
+        }
+        let sum = sums.sum();
+        if B % 2 == 1 { sum.add(self.last) } else { sum }
     }
 
     /// Returns the lane-wise sum of products.
@@ -64,5 +95,41 @@ impl<T: SimdReal, I: Isa, const B: usize> Registers<T, I, B> {
             even = self.last.mul_add(row.last, even);
         }
         even.add(odd)
+    }
+}
+
+/// Defines operations that are those of each pair and of the last vector.
+macro_rules! lane_wise {
+    ($($name:ident($($other:ident),*);)*) => {$(
+        #[inline(always)]
+        fn $name(mut self, $($other: Self),*) -> Self {
+            for k in 0..B / 2 {
+                self.pairs[k] = self.pairs[k].$name($($other.pairs[k]),*);
+            }
+            if B % 2 == 1 {
+                self.last = self.last.$name($($other.last),*);
+            }
+            self
+        }
+    )*};
+}
+
+impl<T: SimdReal, I: Isa, const B: usize> Arithmetic for Registers<T, I, B> {
+    type Item = T;
+
+    #[inline(always)]
+    fn splat(value: T) -> Self {
+        Self { pairs: [P::<T, I>::splat(value); 4], last: V::<T, I>::splat(value) }
+    }
+
+    lane_wise! {
+        add(other);
+        sub(other);
+        mul(other);
+        div(other);
+        max(other);
+        mul_add(b, c);
+        exp();
+        if_positive(yes, no);
     }
 }
