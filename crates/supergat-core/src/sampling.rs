@@ -6,7 +6,6 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Graph};
-use crate::memory::prefetch;
 
 /// Sizes of the samples of one step: floor(p_e |E|) edges and floor(p_n p_e |E|) non-edges, where |E|
 /// includes self-loops.
@@ -47,19 +46,13 @@ pub fn non_edges(incoming: &Adjacency) -> Vec<[u32; 2]> {
     (0..nodes).flat_map(of_target).collect()
 }
 
-/// Number of pairs ahead of the current one whose memory is prefetched.
-const FLIGHT: usize = 32;
-
 /// Groups pairs by source (`end` 0) or target (`end` 1) with a counting sort; pairs of a group keep their
 /// order.
 pub fn group_pairs(nodes: usize, pairs: &[[u32; 2]], end: usize, offsets: &mut Vec<u64>, others: &mut Vec<u32>) {
     offsets.clear();
     offsets.resize(nodes + 1, 0);
     others.resize(pairs.len(), 0);
-    for (k, pair) in pairs.iter().enumerate() {
-        if let Some(ahead) = pairs.get(k + FLIGHT) {
-            prefetch(&offsets[ahead[end] as usize..][..1]);
-        }
+    for pair in pairs {
         offsets[pair[end] as usize] += 1;
     }
     let mut total = 0;
@@ -68,10 +61,7 @@ pub fn group_pairs(nodes: usize, pairs: &[[u32; 2]], end: usize, offsets: &mut V
         *offset = total;
     }
     // Each offset is now the end of its list; filling lists from the back moves it to the start.
-    for (k, pair) in pairs.iter().enumerate().rev() {
-        if k >= FLIGHT {
-            prefetch(&offsets[pairs[k - FLIGHT][end] as usize..][..1]);
-        }
+    for pair in pairs.iter().rev() {
         let at = &mut offsets[pair[end] as usize];
         *at -= 1;
         others[*at as usize] = pair[1 - end];

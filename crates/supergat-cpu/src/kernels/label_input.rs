@@ -11,7 +11,7 @@
 use super::dense::Dense;
 use super::parts::{Parts, Rows};
 use super::simd::{Isa, Kernel, dispatch, vectors, vectors_mut};
-use super::sparse::{GATHER, add_rows, add_to_rows};
+use super::sparse::{Entries, GATHER, Numbers, add_rows, add_to_rows};
 use crate::kernels::simd::SimdReal;
 use std::ops::Range;
 use supergat_core::example::NO_PLACE;
@@ -141,7 +141,7 @@ impl<T: SimdReal> Kernel for Product<'_, T> {
     #[inline(always)]
     fn run<I: Isa>(self) {
         for (row, out) in self.rows.zip(self.out.chunks_exact_mut(self.width)) {
-            nonzero(self.y, row, |index, value| add_rows::<T, I>(out, index, value, self.m, self.width));
+            nonzero(self.y, row, |entries| add_rows::<T, I>(out, entries, self.m, self.width));
         }
     }
 }
@@ -179,26 +179,25 @@ impl<T: SimdReal> Kernel for Gradient<'_, T> {
         self.out.fill([T::ZERO; LANES]);
         for row in self.rows {
             let g = &self.g[row * self.width..(row + 1) * self.width];
-            nonzero(self.y, row, |index, value| add_to_rows::<T, I>(self.out, index, value, g));
+            nonzero(self.y, row, |entries| add_to_rows::<T, I>(self.out, entries, g));
         }
     }
 }
 
-/// Passes the classes of a row whose numbers are not zero to `work`, with these numbers, some at a time.
+/// Passes the numbers of a row that are not zero to `work`, some at a time.
 #[inline(always)]
-fn nonzero<T: SimdReal>(y: Dense<'_, T>, row: usize, mut work: impl FnMut(&[u32], &[T])) {
-    let (mut index, mut value) = ([0; GATHER], [T::ZERO; GATHER]);
+fn nonzero<T: SimdReal>(y: Dense<'_, T>, row: usize, mut work: impl FnMut(Entries<'_, T>)) {
+    let mut numbers = Numbers::new();
     let values = &y.values[row * y.columns..(row + 1) * y.columns];
     for (block, values) in values.chunks(GATHER).enumerate() {
-        let mut length = 0;
+        let mut index = [0; GATHER];
+        let mut bits = 0;
         for (k, &y) in values.iter().enumerate() {
-            if y != T::ZERO {
-                (index[length], value[length]) = ((block * GATHER + k) as u32, y);
-                length += 1;
-            }
+            index[k] = (block * GATHER + k) as u32;
+            bits |= u64::from(y != T::ZERO) << k;
         }
-        if length > 0 {
-            work(&index[..length], &value[..length]);
+        if bits != 0 {
+            work(Entries::new(&index[..values.len()], values, bits, T::ONE, &mut numbers));
         }
     }
 }

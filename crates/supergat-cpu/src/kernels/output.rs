@@ -5,7 +5,9 @@
 use super::attention::SHARED;
 use super::dropout::Mask;
 use super::parts::{Parts, PerPart, Rows};
-use super::simd::{Arithmetic, Isa, Kernel, Lanes, V, dispatch, dot, vectors, vectors_mut};
+use super::simd::{
+    Arithmetic, Isa, Kernel, Lanes, P, Pair, V, dispatch, dot, load_two, store_two, vectors, vectors_mut,
+};
 use crate::kernels::simd::SimdReal;
 use supergat_core::HeadLayout;
 use supergat_core::device::STATE;
@@ -35,15 +37,16 @@ struct Concat<'a, T> {
 impl<T: SimdReal> Kernel for Concat<'_, T> {
     type Number = T;
     type Output = ();
+    const USES_AVX512: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
         let width = self.bias.len();
         for (sums, out) in self.sums.chunks_exact(width).zip(self.out.chunks_exact_mut(width)) {
-            for ((o, s), b) in out.iter_mut().zip(sums).zip(self.bias) {
-                let y = V::<T, I>::load(s).add(V::<T, I>::load(b));
-                let y = if self.elu { y.if_positive(y, y.exp().sub(V::<T, I>::splat(T::ONE))) } else { y };
-                *o = y.array();
+            for v in (0..width).step_by(2) {
+                let y = load_two::<T, I>(sums, v).add(load_two::<T, I>(self.bias, v));
+                let y = if self.elu { y.if_positive(y, y.exp().sub(P::<T, I>::splat(T::ONE))) } else { y };
+                store_two::<T, I>(out, v, y);
             }
         }
     }
@@ -73,7 +76,7 @@ impl<T: SimdReal> Kernel for Mean<'_, T> {
     #[inline(always)]
     fn run<I: Isa>(self) {
         let HeadLayout { heads, features, lane_heads, groups, vectors } = self.layout;
-        let share = T::from_f64(1.0 / heads as f64);
+        let (share, per_vector) = (T::from_f64(1.0 / heads as f64), LANES / lane_heads);
         let rows = self.sums.chunks_exact(groups * vectors).zip(self.out.chunks_exact_mut(features));
         for (sums, out) in rows {
             for v in 0..vectors {
@@ -84,9 +87,10 @@ impl<T: SimdReal> Kernel for Mean<'_, T> {
                 // A vector contains the heads of one or more features. Padding heads are zero, padding
                 // features are skipped.
                 let sum = sum_of_neighbours::<T, I>(sum, lane_heads);
-                let first = v * LANES / lane_heads;
-                for (f, o) in out.iter_mut().enumerate().skip(first).take(LANES / lane_heads) {
-                    *o = sum[(f - first) * lane_heads] * share + self.bias[f];
+                let of_vector = v * per_vector..features.min((v + 1) * per_vector);
+                let (out, bias) = (&mut out[of_vector.clone()], &self.bias[of_vector]);
+                for (k, (out, bias)) in out.iter_mut().zip(bias).enumerate() {
+                    *out = sum[k * lane_heads] * share + *bias;
                 }
             }
         }
@@ -174,32 +178,42 @@ struct ConcatBackward<'a, T> {
 impl<T: SimdReal> Kernel for ConcatBackward<'_, T> {
     type Number = T;
     type Output = ();
+    const USES_AVX512: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(mut self) {
-        let (groups, width) = (self.layout.groups, self.layout.vectors);
-        let row = groups * width;
+        let HeadLayout { groups, vectors: width, lane_heads, .. } = self.layout;
+        let one = P::<T, I>::splat(T::ONE);
         self.bias.fill([T::ZERO; LANES]);
-        for (k, gradient) in self.gradient.chunks_exact_mut(row).enumerate() {
-            let output = &self.output[k * row..(k + 1) * row];
-            let mut any = false;
-            for (v, g) in gradient.iter_mut().enumerate() {
-                let mut value = V::<T, I>::load(g);
-                if self.elu {
-                    let (y, one) = (V::<T, I>::load(&output[v]), V::<T, I>::splat(T::ONE));
-                    value = value.mul(y.if_positive(one, y.add(one)));
+        for (k, active) in self.active.iter_mut().enumerate() {
+            *active = false;
+            for group in 0..groups {
+                let start = (k * groups + group) * width;
+                let (output, sums) = (&self.output[start..start + width], &self.sums[start..start + width]);
+                let gradient = &mut self.gradient[start..start + width];
+                let bias = &mut self.bias[group * width..(group + 1) * width];
+                let mut shared = P::<T, I>::zero();
+                for v in (0..width).step_by(2) {
+                    let mut value = load_two::<T, I>(gradient, v);
+                    if self.elu {
+                        let y = load_two::<T, I>(output, v);
+                        value = value.mul(y.if_positive(one, y.add(one)));
+                    }
+                    if let Some(mask) = self.mask {
+                        let keep = &mask.keep[self.first * groups * width + start + v..];
+                        let bits = [keep[0], if v + 1 < width { keep[1] } else { 0 }];
+                        value = value.mul(P::<T, I>::from_bits(bits, mask.scale));
+                    }
+                    *active |= value.any();
+                    store_two::<T, I>(bias, v, load_two::<T, I>(bias, v).add(value));
+                    store_two::<T, I>(gradient, v, value);
+                    if self.state.is_some() {
+                        shared = value.mul_add(load_two::<T, I>(sums, v), shared);
+                    }
                 }
-                if let Some(mask) = self.mask {
-                    value = value.mul(V::<T, I>::from_bits(mask.keep[(self.first + k) * row + v], mask.scale));
+                if let Some(state) = &mut self.state {
+                    state[(k * STATE + SHARED) * groups + group] = shared.sum().fold(lane_heads).array();
                 }
-                any |= value.any();
-                self.bias[v] = V::<T, I>::load(&self.bias[v]).add(value).array();
-                *g = value.array();
-            }
-            self.active[k] = any;
-            if let Some(state) = &mut self.state {
-                let state = &mut state[k * STATE * groups..(k + 1) * STATE * groups];
-                shared_term::<T, I>(self.layout, gradient, &self.sums[k * row..(k + 1) * row], state);
             }
         }
     }
@@ -230,58 +244,68 @@ pub fn mean_backward<T: SimdReal>(
 ) {
     let stride = layout.stride();
     let features = layout.features;
-    let share = T::from_f64(1.0 / layout.heads as f64);
     let outputs = (
         Rows { data: to.sums, width: stride },
         Rows { data: to.active, width: 1 },
         to.state.map(|data| Rows { data, width: STATE * layout.head_stride() }),
         PerPart { data: &mut to.bias[..parts.len() * features], width: features },
     );
-    parts.for_each(outputs, |nodes, (gradient, active, mut state, bias)| {
-        bias.data.fill(T::ZERO);
-        for (k, i) in nodes.enumerate() {
-            let d_out = &d_out[i * features..(i + 1) * features];
-            let gradient = &mut gradient.data[k * stride..(k + 1) * stride];
-            gradient.fill(T::ZERO);
-            active.data[k] = d_out.iter().any(|d| *d != T::ZERO);
-            if !active.data[k] {
-                continue;
-            }
-            for (f, &d) in d_out.iter().enumerate() {
-                bias.data[f] += d;
-                for group in 0..layout.groups {
-                    let heads = (layout.heads - group * LANES).min(LANES);
-                    let at = layout.index(group * LANES, f);
-                    gradient[at..at + heads].fill(d * share);
-                }
-            }
-            if let Some(state) = &mut state {
-                let width = STATE * layout.head_stride();
-                dispatch(SharedTerm {
-                    layout,
-                    gradient: vectors(gradient),
-                    sums: vectors(&sums[i * stride..(i + 1) * stride]),
-                    state: vectors_mut(&mut state.data[k * width..(k + 1) * width]),
-                });
-            }
-        }
+    parts.for_each(outputs, |nodes, (gradient, active, state, bias)| {
+        dispatch(MeanBackward {
+            layout,
+            d_out: &d_out[nodes.start * features..nodes.end * features],
+            sums: vectors(&sums[nodes.start * stride..nodes.end * stride]),
+            gradient: vectors_mut(gradient.data),
+            active: active.data,
+            state: state.map(|s| vectors_mut(s.data)),
+            bias: bias.data,
+        });
     });
 }
 
-struct SharedTerm<'a, T> {
+struct MeanBackward<'a, T> {
     layout: HeadLayout,
-    gradient: &'a [[T; LANES]],
+    d_out: &'a [T],
     sums: &'a [[T; LANES]],
-    state: &'a mut [[T; LANES]],
+    gradient: &'a mut [[T; LANES]],
+    active: &'a mut [bool],
+    state: Option<&'a mut [[T; LANES]]>,
+    bias: &'a mut [T],
 }
 
-impl<T: SimdReal> Kernel for SharedTerm<'_, T> {
+impl<T: SimdReal> Kernel for MeanBackward<'_, T> {
     type Number = T;
     type Output = ();
 
     #[inline(always)]
-    fn run<I: Isa>(self) {
-        shared_term::<T, I>(self.layout, self.gradient, self.sums, self.state);
+    fn run<I: Isa>(mut self) {
+        let HeadLayout { heads, features, groups, vectors, .. } = self.layout;
+        let (row, share) = (groups * vectors, T::from_f64(1.0 / heads as f64));
+        self.bias.fill(T::ZERO);
+        for (k, (gradient, d_out)) in
+            self.gradient.chunks_exact_mut(row).zip(self.d_out.chunks_exact(features)).enumerate()
+        {
+            gradient.fill([T::ZERO; LANES]);
+            self.active[k] = d_out.iter().any(|d| *d != T::ZERO);
+            if !self.active[k] {
+                continue;
+            }
+            for (f, &d) in d_out.iter().enumerate() {
+                self.bias[f] += d;
+                for group in 0..groups {
+                    let at = self.layout.index(group * LANES, f);
+                    let of_group = (heads - group * LANES).min(LANES);
+                    // The lanes of the heads of this feature.
+                    let bits = ((1u32 << of_group) - 1) << (at % LANES);
+                    let to = &mut gradient[at / LANES];
+                    *to = V::<T, I>::load(to).add(V::<T, I>::from_bits(bits as u8, d * share)).array();
+                }
+            }
+            if let Some(state) = &mut self.state {
+                let state = &mut state[k * STATE * groups..(k + 1) * STATE * groups];
+                shared_term::<T, I>(self.layout, gradient, &self.sums[k * row..(k + 1) * row], state);
+            }
+        }
     }
 }
 

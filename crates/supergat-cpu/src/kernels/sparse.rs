@@ -3,11 +3,10 @@
 
 use super::dropout::Mask;
 use super::parts::{Parts, Rows};
-use super::simd::{Arithmetic, Isa, Kernel, Lanes, V, dispatch, in_blocks, vectors, vectors_mut};
+use super::simd::{Arithmetic, Isa, Kernel, Registers, V, dispatch, in_blocks, vectors, vectors_mut};
 use crate::kernels::simd::SimdReal;
 use std::ops::Range;
 use supergat_core::heads::LANES;
-use supergat_core::memory::prefetch;
 
 /// A borrowed matrix in compressed rows.
 #[derive(Debug, Clone, Copy)]
@@ -46,72 +45,108 @@ struct Product<'a, T> {
 impl<T: SimdReal> Kernel for Product<'_, T> {
     type Number = T;
     type Output = ();
+    const USES_AVX512: bool = true;
     const FAST_DOUBLE: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let mut kept = Kept::new();
+        let mut numbers = Numbers::new();
         for (row, out) in self.rows.zip(self.out.chunks_exact_mut(self.width)) {
             out.fill([T::ZERO; LANES]);
             let mut left = self.x.offsets[row] as usize..self.x.offsets[row + 1] as usize;
             while !left.is_empty() {
-                kept.fill(self.x, self.mask, &mut left);
-                add_rows::<T, I>(out, kept.index(), kept.value(), self.m, self.width);
+                let entries = Entries::next(self.x, self.mask, &mut left, &mut numbers);
+                add_rows::<T, I>(out, entries, self.m, self.width);
             }
         }
     }
 }
 
-/// Some entries of a row that survive dropout.
-struct Kept<T> {
-    index: [u32; GATHER],
-    value: [T; GATHER],
-    len: usize,
+/// Some entries of a row, a part of which is kept.
+#[derive(Clone, Copy)]
+pub(super) struct Entries<'a, T> {
+    /// Columns of consecutive entries, at most [`GATHER`].
+    index: &'a [u32],
+    /// Their values.
+    values: &'a [T],
+    /// Numbers of the kept ones.
+    kept: &'a [u8],
+    /// Factor of the values.
+    scale: T,
 }
 
-/// Entries gathered before they are multiplied: the number of mask bits that one read yields at any bit
-/// offset.
+/// Entries processed together: the number of mask bits that one read yields at any bit offset.
 pub(super) const GATHER: usize = 56;
 
-impl<T: SimdReal> Kept<T> {
+impl<'a, T: SimdReal> Entries<'a, T> {
+    /// Creates entries of which those of the set bits are kept.
     #[inline(always)]
-    fn new() -> Self {
-        Self { index: [0; GATHER], value: [T::ZERO; GATHER], len: 0 }
+    pub(super) fn new(index: &'a [u32], values: &'a [T], bits: u64, scale: T, numbers: &'a mut Numbers) -> Self {
+        let kept = numbers.of(bits & ((1 << index.len()) - 1));
+        Self { index, values, kept, scale }
     }
 
+    /// Returns the next entries in `left`, without those dropped by the mask, and removes them from `left`.
     #[inline(always)]
-    fn index(&self) -> &[u32] {
-        &self.index[..self.len]
-    }
-
-    #[inline(always)]
-    fn value(&self) -> &[T] {
-        &self.value[..self.len]
-    }
-
-    /// Gathers the kept ones of the next entries in `left`, and removes those entries from `left`.
-    #[inline(always)]
-    fn fill(&mut self, x: Compressed<'_, T>, mask: Option<Mask<'_, T>>, left: &mut Range<usize>) {
+    fn next(
+        x: Compressed<'a, T>,
+        mask: Option<Mask<'_, T>>,
+        left: &mut Range<usize>,
+        numbers: &'a mut Numbers,
+    ) -> Self {
         let entries = left.start..left.end.min(left.start + GATHER);
         left.start = entries.end;
-        let (index, values) = (&x.index[entries.clone()], &x.values[entries.clone()]);
-        let Some(mask) = mask else {
-            self.len = index.len();
-            self.index[..self.len].copy_from_slice(index);
-            self.value[..self.len].copy_from_slice(values);
-            return;
-        };
-        let mut bits = mask.bits(entries.start) & ((1 << index.len()) - 1);
-        self.len = 0;
-        while bits != 0 {
-            let k = bits.trailing_zeros() as usize;
-            self.index[self.len] = index[k];
-            self.value[self.len] = values[k] * mask.scale;
-            self.len += 1;
-            bits &= bits - 1;
-        }
+        let (bits, scale) = mask.map_or((u64::MAX, T::ONE), |mask| (mask.bits(entries.start), mask.scale));
+        Self::new(&x.index[entries.clone()], &x.values[entries], bits, scale, numbers)
+    }
+
+    /// Returns column and scaled value of an entry.
+    #[inline(always)]
+    fn at(&self, number: u8) -> (usize, T) {
+        (self.index[number as usize] as usize, self.values[number as usize] * self.scale)
     }
 }
+
+/// Numbers of set bits.
+pub(super) struct Numbers([u8; GATHER + 8]);
+
+impl Numbers {
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        Self([0; GATHER + 8])
+    }
+
+    /// Lists the numbers of the set bits among the first [`GATHER`], without branches.
+    #[inline(always)]
+    fn of(&mut self, bits: u64) -> &[u8] {
+        let mut len = 0;
+        for byte in 0..GATHER / 8 {
+            let bits = (bits >> (8 * byte)) as u8;
+            let numbers = OF_BYTE[bits as usize] + byte as u64 * 0x0808_0808_0808_0808;
+            self.0[len..len + 8].copy_from_slice(&numbers.to_le_bytes());
+            len += bits.count_ones() as usize;
+        }
+        &self.0[..len]
+    }
+}
+
+/// Numbers of the set bits of each byte, a byte each, from the lowest.
+static OF_BYTE: [u64; 256] = {
+    let mut of_byte = [0; 256];
+    let mut bits = 0;
+    while bits < 256 {
+        let (mut bit, mut len) = (0, 0);
+        while bit < 8 {
+            if bits >> bit & 1 == 1 {
+                of_byte[bits] |= bit << (8 * len);
+                len += 1;
+            }
+            bit += 1;
+        }
+        bits += 1;
+    }
+    of_byte
+};
 
 /// Computes `out = X^T G` for sparse `X` under a mask; `G` has `stride` numbers per row, `out` as many per
 /// column of `X`.
@@ -144,93 +179,69 @@ struct Transposed<'a, T> {
 impl<T: SimdReal> Kernel for Transposed<'_, T> {
     type Number = T;
     type Output = ();
+    const USES_AVX512: bool = true;
     const FAST_DOUBLE: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
         self.out.fill([T::ZERO; LANES]);
-        let mut kept = Kept::new();
+        let mut numbers = Numbers::new();
         for row in self.rows {
             let g = &self.g[row * self.width..(row + 1) * self.width];
             let mut left = self.x.offsets[row] as usize..self.x.offsets[row + 1] as usize;
             while !left.is_empty() {
-                kept.fill(self.x, self.mask, &mut left);
-                add_to_rows::<T, I>(self.out, kept.index(), kept.value(), g);
+                let entries = Entries::next(self.x, self.mask, &mut left, &mut numbers);
+                add_to_rows::<T, I>(self.out, entries, g);
             }
         }
     }
 }
 
-/// Computes `out += sum_k value[k] * m[index[k]]`, up to eight vectors at a time in registers.
+/// Computes `out += X M` for entries of a row of `X`, up to eight vectors at a time in registers.
 #[inline(always)]
 pub(super) fn add_rows<T: SimdReal, I: Isa>(
     out: &mut [[T; LANES]],
-    index: &[u32],
-    value: &[T],
+    entries: Entries<'_, T>,
     m: &[[T; LANES]],
     width: usize,
 ) {
-    in_blocks!(I, width, |first, B| add_block::<T, I, B>(out, index, value, m, width, first));
+    in_blocks!(I, width, |first, B| add_block::<T, I, B>(&mut out[first..], entries, &m[first..], width));
 }
 
 #[inline(always)]
 fn add_block<T: SimdReal, I: Isa, const B: usize>(
     out: &mut [[T; LANES]],
-    index: &[u32],
-    value: &[T],
+    entries: Entries<'_, T>,
     m: &[[T; LANES]],
     width: usize,
-    first: usize,
 ) {
-    let out: &mut [[T; LANES]; B] = (&mut out[first..first + B]).try_into().expect("B vectors");
-    let mut sum = [V::<T, I>::zero(); B];
-    for b in 0..B {
-        sum[b] = V::<T, I>::load(&out[b]);
+    let mut sum = Registers::<T, I, B>::load(out);
+    for &k in entries.kept {
+        let (column, value) = entries.at(k);
+        sum.add_scaled(V::<T, I>::splat(value), &Registers::<T, I, B>::load(&m[column * width..]));
     }
-    for (k, (&i, &x)) in index.iter().zip(value).enumerate() {
-        if let Some(&ahead) = index.get(k + AHEAD) {
-            prefetch(&m[ahead as usize * width + first..][..B]);
-        }
-        let start = i as usize * width + first;
-        let row: &[[T; LANES]; B] = m[start..start + B].try_into().expect("B vectors");
-        let x = V::<T, I>::splat(x);
-        for b in 0..B {
-            sum[b] = x.mul_add(V::<T, I>::load(&row[b]), sum[b]);
-        }
-    }
-    for b in 0..B {
-        out[b] = sum[b].array();
-    }
+    sum.store(out);
 }
 
-/// Computes `out[index[k]] += value[k] * g` for all k, up to eight vectors of `g` at a time in registers.
+/// Computes `out += X^T G` for entries of a row of `X` and the row `g`, up to eight vectors at a time in registers.
 #[inline(always)]
-pub(super) fn add_to_rows<T: SimdReal, I: Isa>(out: &mut [[T; LANES]], index: &[u32], value: &[T], g: &[[T; LANES]]) {
-    in_blocks!(I, g.len(), |first, B| add_to_block::<T, I, B>(out, index, value, g, first));
+pub(super) fn add_to_rows<T: SimdReal, I: Isa>(out: &mut [[T; LANES]], entries: Entries<'_, T>, g: &[[T; LANES]]) {
+    in_blocks!(I, g.len(), |first, B| add_to_block::<T, I, B>(&mut out[first..], entries, &g[first..], g.len()));
 }
 
 #[inline(always)]
 fn add_to_block<T: SimdReal, I: Isa, const B: usize>(
     out: &mut [[T; LANES]],
-    index: &[u32],
-    value: &[T],
+    entries: Entries<'_, T>,
     g: &[[T; LANES]],
-    first: usize,
+    width: usize,
 ) {
-    let width = g.len();
-    let mut row = [V::<T, I>::zero(); B];
-    for b in 0..B {
-        row[b] = V::<T, I>::load(&g[first + b]);
-    }
-    for (&i, &x) in index.iter().zip(value) {
-        let start = i as usize * width + first;
-        let out: &mut [[T; LANES]; B] = (&mut out[start..start + B]).try_into().expect("B vectors");
-        let x = V::<T, I>::splat(x);
-        for b in 0..B {
-            out[b] = x.mul_add(row[b], V::<T, I>::load(&out[b])).array();
-        }
+    let g = Registers::<T, I, B>::load(g);
+    for &k in entries.kept {
+        let (column, value) = entries.at(k);
+        let out = &mut out[column * width..];
+        let mut sum = Registers::<T, I, B>::load(out);
+        sum.add_scaled(V::<T, I>::splat(value), &g);
+        sum.store(out);
     }
 }
-
-/// Number of entries between prefetching a row of the dense matrix and using it.
-const AHEAD: usize = 8;

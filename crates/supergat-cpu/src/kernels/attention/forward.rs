@@ -8,7 +8,7 @@ use super::one_head;
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::parts::{Parts, Rows};
 use crate::kernels::simd::{
-    Arithmetic, Isa, Kernel, Lanes, P, Pair, Registers, SimdReal, Stored, V, dispatch, dot, dot_leaky, in_blocks,
+    Arithmetic, Isa, Kernel, Lanes, P, Pair, Registers, SimdReal, Stored, V, dispatch, dot_leaky, in_blocks, load_two,
     vectors, vectors_mut,
 };
 use std::marker::PhantomData;
@@ -45,18 +45,25 @@ pub fn attention_scores<T: SimdReal>(
         impl<T: SimdReal> Kernel for Scores<'_, T> {
             type Number = T;
             type Output = ();
+            const USES_AVX512: bool = true;
             #[inline(always)]
             fn run<I: Isa>(self) {
-                let (groups, vectors) = (self.layout.groups, self.layout.vectors);
+                let HeadLayout { groups, vectors, lane_heads, .. } = self.layout;
                 let rows = self.z.chunks_exact(groups * vectors);
                 let outputs = self.state.chunks_exact_mut(STATE * groups).zip(self.source.chunks_exact_mut(groups));
                 for (z, (state, source)) in rows.zip(outputs) {
                     for g in 0..groups {
-                        let part = g * vectors..(g + 1) * vectors;
-                        let heads = self.layout.lane_heads;
-                        state[SCORE * groups + g] =
-                            dot::<T, I>(&z[part.clone()], &self.a[0][part.clone()]).fold(heads).array();
-                        source[g] = dot::<T, I>(&z[part.clone()], &self.a[1][part]).fold(heads).array();
+                        let of_group = g * vectors..(g + 1) * vectors;
+                        let (z, a) = (&z[of_group.clone()], self.a.map(|a| &a[of_group.clone()]));
+                        let mut sums = [P::<T, I>::zero(); 2];
+                        for v in (0..vectors).step_by(2) {
+                            let z = load_two::<T, I>(z, v);
+                            for k in 0..2 {
+                                sums[k] = z.mul_add(load_two::<T, I>(a[k], v), sums[k]);
+                            }
+                        }
+                        state[SCORE * groups + g] = sums[0].sum().fold(lane_heads).array();
+                        source[g] = sums[1].sum().fold(lane_heads).array();
                     }
                 }
             }

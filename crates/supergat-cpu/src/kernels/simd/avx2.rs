@@ -1,6 +1,6 @@
 //! Vectors of eight numbers in AVX2 registers: one of single precision, two of double precision.
 
-use super::lanes::{Arithmetic, Isa, KEEP_BYTES, Lanes};
+use super::lanes::{Arithmetic, CELLS, Isa, KEEP_BYTES, Lanes};
 use super::portable::Plain;
 use std::arch::x86_64::*;
 use supergat_core::heads::LANES;
@@ -71,20 +71,29 @@ impl Isa for Avx2 {
         bytes
     }
 
-    /// Permutes four cells per register, laid out as in `keep_bytes`; see `random::Permutation` for the
-    /// rounds.
+    /// Permutes four cells per register, laid out as in `keep_bytes`; see `random::Permutation` for the rounds. Four
+    /// registers are independent of each other, which hides the latency of the products.
     #[inline(always)]
-    fn permute(permutation: &Permutation, [rows, columns]: &mut [[u32; LANES]; 2]) {
+    fn permute(permutation: &Permutation, [rows, columns]: &mut [[u32; CELLS]; 2]) {
         let [row_side, column_side] = permutation.sides().map(splat);
-        let halves = rows.as_chunks_mut::<4>().0.iter_mut().zip(columns.as_chunks_mut::<4>().0);
-        for (rows, columns) in halves {
-            let mut row = widen(rows);
-            let mut column = widen(columns);
-            for keys in permutation.keys().as_chunks::<2>().0 {
-                row = shifted(row, column, splat(keys[0]), row_side);
-                column = shifted(column, row, splat(keys[1]), column_side);
+        let sixteens = rows.as_chunks_mut::<16>().0.iter_mut().zip(columns.as_chunks_mut::<16>().0);
+        for (rows, columns) in sixteens {
+            let mut cells = [[splat(0); 2]; 4];
+            for (k, [row, column]) in cells.iter_mut().enumerate() {
+                (*row, *column) = (widen(&rows[4 * k..]), widen(&columns[4 * k..]));
             }
-            (*rows, *columns) = (narrow(row), narrow(column));
+            for keys in permutation.keys().as_chunks::<2>().0 {
+                for [row, column] in &mut cells {
+                    *row = shifted(*row, *column, splat(keys[0]), row_side);
+                }
+                for [row, column] in &mut cells {
+                    *column = shifted(*column, *row, splat(keys[1]), column_side);
+                }
+            }
+            for (k, [row, column]) in cells.into_iter().enumerate() {
+                narrow(row, &mut rows[4 * k..]);
+                narrow(column, &mut columns[4 * k..]);
+            }
         }
     }
 }
@@ -95,15 +104,19 @@ fn splat(word: u32) -> __m256i {
 }
 
 #[inline(always)]
-fn widen(words: &[u32; 4]) -> __m256i {
+fn widen(words: &[u32]) -> __m256i {
+    let words: &[u32; 4] = words.first_chunk().expect("four numbers");
     intrinsics!(_mm256_cvtepu32_epi64(_mm_loadu_si128(words.as_ptr().cast())))
 }
 
+/// Stores the low halves of four 64-bit lanes.
 #[inline(always)]
-fn narrow(words: __m256i) -> [u32; 4] {
-    let mut lanes = [0u64; 4];
-    intrinsics!(_mm256_storeu_si256(lanes.as_mut_ptr().cast(), words));
-    lanes.map(|lane| lane as u32)
+fn narrow(words: __m256i, to: &mut [u32]) {
+    let to: &mut [u32; 4] = to.first_chunk_mut().expect("four numbers");
+    intrinsics!({
+        let low = _mm256_permutevar8x32_epi32(words, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
+        _mm_storeu_si128(to.as_mut_ptr().cast(), _mm256_castsi256_si128(low));
+    });
 }
 
 /// Computes `random::shifted` for four numbers.

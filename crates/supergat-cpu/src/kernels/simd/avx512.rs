@@ -2,7 +2,7 @@
 //! edges at a time. Single vectors of floating-point numbers are those of AVX2, because a vector has eight heads.
 
 use super::avx2::{Double, Single};
-use super::lanes::{Arithmetic, Isa, KEEP_BYTES, Pair};
+use super::lanes::{Arithmetic, CELLS, Isa, KEEP_BYTES, Pair};
 use std::arch::x86_64::*;
 use supergat_core::heads::LANES;
 use supergat_core::random::{MIX, Permutation, Stream};
@@ -26,36 +26,37 @@ impl Isa for Avx512 {
     type F32Pair = Wide;
     const UNROLLED: bool = true;
 
-    /// Computes eight Philox blocks in a register, laid out as in `avx2`. Four registers are independent of each other,
+    /// Computes eight Philox blocks in a register, laid out as in `avx2`. The registers are independent of each other,
     /// which hides the latency of the products.
     #[inline(always)]
     fn keep_bytes(stream: &Stream, first: u64, threshold: u16) -> [u8; KEEP_BYTES] {
-        let (key, [step, tag]) = stream.words();
+        let ([mut k0, mut k1], [step, tag]) = stream.words();
         let mut bytes = [0; KEEP_BYTES];
-        let [mut k0, mut k1] = key;
         intrinsics!({
-            let lane = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
-            let mut c0 = [0, 8, 16, 24].map(|h| _mm512_add_epi64(lane, _mm512_set1_epi64((first + h) as i64)));
-            let mut c1 = c0.map(|c| _mm512_srli_epi64::<32>(c));
-            let (mut c2, mut c3) = ([splat(step); 4], [splat(tag); 4]);
+            let mut blocks = [[splat(step), splat(step), splat(step), splat(tag)]; KEEP_BYTES / 8];
+            for (h, [c0, c1, ..]) in blocks.iter_mut().enumerate() {
+                let start = _mm512_set1_epi64((first + 8 * h as u64) as i64);
+                *c0 = _mm512_add_epi64(start, _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
+                *c1 = _mm512_srli_epi64::<32>(*c0);
+            }
             for _ in 0..10 {
-                for h in 0..4 {
-                    let p0 = _mm512_mul_epu32(c0[h], splat(0xD251_1F53));
-                    let p1 = _mm512_mul_epu32(c2[h], splat(0xCD9E_8D57));
-                    c0[h] = xor3(_mm512_srli_epi64::<32>(p1), c1[h], splat(k0));
-                    c2[h] = xor3(_mm512_srli_epi64::<32>(p0), c3[h], splat(k1));
-                    (c1[h], c3[h]) = (p1, p0);
+                for [c0, c1, c2, c3] in &mut blocks {
+                    let p0 = _mm512_mul_epu32(*c0, splat(0xD251_1F53));
+                    let p1 = _mm512_mul_epu32(*c2, splat(0xCD9E_8D57));
+                    *c0 = xor3(_mm512_srli_epi64::<32>(p1), *c1, splat(k0));
+                    *c2 = xor3(_mm512_srli_epi64::<32>(p0), *c3, splat(k1));
+                    (*c1, *c3) = (p1, p0);
                 }
                 k0 = k0.wrapping_add(0x9E37_79B9);
                 k1 = k1.wrapping_add(0xBB67_AE85);
             }
             let threshold = _mm512_set1_epi16(threshold as i16);
-            for (h, bytes) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            for (words, bytes) in blocks.iter().zip(bytes.as_chunks_mut::<8>().0) {
                 let mut bits = _mm512_setzero_si512();
-                for (w, word) in [c0[h], c1[h], c2[h], c3[h]].into_iter().enumerate() {
-                    let reached = _mm512_movm_epi16(_mm512_cmpge_epu16_mask(word, threshold));
+                for (w, word) in words.iter().enumerate() {
                     let place = splat(1 << (2 * w) | 1 << (16 + 2 * w + 1));
-                    bits = _mm512_or_si512(bits, _mm512_and_si512(reached, place));
+                    let reached = _mm512_cmpge_epu16_mask(*word, threshold);
+                    bits = _mm512_or_si512(bits, _mm512_maskz_mov_epi16(reached, place));
                 }
                 let bits = _mm512_or_si512(bits, _mm512_srli_epi64::<16>(bits));
                 *bytes = _mm_cvtsi128_si64(_mm512_cvtepi64_epi8(bits)).to_le_bytes();
@@ -64,16 +65,27 @@ impl Isa for Avx512 {
         bytes
     }
 
-    /// Permutes eight cells in a register; see `random::Permutation` for the rounds.
+    /// Permutes eight cells per register; see `random::Permutation` for the rounds. The registers are independent of each
+    /// other, which hides the latency of the products.
     #[inline(always)]
-    fn permute(permutation: &Permutation, [rows, columns]: &mut [[u32; LANES]; 2]) {
+    fn permute(permutation: &Permutation, [rows, columns]: &mut [[u32; CELLS]; 2]) {
         let [row_side, column_side] = permutation.sides().map(splat);
-        let (mut row, mut column) = (widen(rows), widen(columns));
-        for keys in permutation.keys().as_chunks::<2>().0 {
-            row = shifted(row, column, splat(keys[0]), row_side);
-            column = shifted(column, row, splat(keys[1]), column_side);
+        let mut cells = [[splat(0); 2]; CELLS / LANES];
+        for (k, [row, column]) in cells.iter_mut().enumerate() {
+            (*row, *column) = (widen(&rows[k * LANES..]), widen(&columns[k * LANES..]));
         }
-        (*rows, *columns) = (narrow(row), narrow(column));
+        for keys in permutation.keys().as_chunks::<2>().0 {
+            for [row, column] in &mut cells {
+                *row = shifted(*row, *column, splat(keys[0]), row_side);
+            }
+            for [row, column] in &mut cells {
+                *column = shifted(*column, *row, splat(keys[1]), column_side);
+            }
+        }
+        for (k, [row, column]) in cells.into_iter().enumerate() {
+            narrow(row, &mut rows[k * LANES..]);
+            narrow(column, &mut columns[k * LANES..]);
+        }
     }
 }
 
@@ -180,6 +192,10 @@ impl Pair for Wide {
             Self(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(words)))
         })
     }
+    #[inline(always)]
+    fn any(self) -> bool {
+        intrinsics!(_mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(self.0, _mm512_setzero_ps()) != 0)
+    }
 }
 
 #[inline(always)]
@@ -193,15 +209,15 @@ fn xor3(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
 }
 
 #[inline(always)]
-fn widen(words: &[u32; LANES]) -> __m512i {
+fn widen(words: &[u32]) -> __m512i {
+    let words: &[u32; LANES] = words.first_chunk().expect("eight numbers");
     intrinsics!(_mm512_cvtepu32_epi64(_mm256_loadu_si256(words.as_ptr().cast())))
 }
 
 #[inline(always)]
-fn narrow(words: __m512i) -> [u32; LANES] {
-    let mut lanes = [0; LANES];
-    intrinsics!(_mm256_storeu_si256(lanes.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(words)));
-    lanes
+fn narrow(words: __m512i, to: &mut [u32]) {
+    let to: &mut [u32; LANES] = to.first_chunk_mut().expect("eight numbers");
+    intrinsics!(_mm256_storeu_si256(to.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(words)));
 }
 
 /// Computes `random::shifted` for eight numbers.

@@ -110,6 +110,8 @@ pub trait Pair: Arithmetic {
     fn arrays(self) -> [[Self::Item; LANES]; 2];
     /// Loads a pair that is stored as bfloat16.
     fn widen(halves: &[[u16; LANES]; 2]) -> Self;
+    /// Returns whether any lane is not zero.
+    fn any(self) -> bool;
 
     /// Returns the sum of the two vectors.
     #[inline(always)]
@@ -193,10 +195,17 @@ impl<X: Lanes> Pair for [X; 2] {
     fn widen(halves: &[[u16; LANES]; 2]) -> Self {
         [X::widen(&halves[0]), X::widen(&halves[1])]
     }
+    #[inline(always)]
+    fn any(self) -> bool {
+        self[0].any() | self[1].any()
+    }
 }
 
 /// Number of bytes of a dropout mask that [`Isa::keep_bytes`] computes in one call.
 pub const KEEP_BYTES: usize = 32;
+
+/// Number of cells that [`Isa::permute`] permutes in one call.
+pub const CELLS: usize = 32;
 
 /// An instruction set that kernels are compiled for.
 pub trait Isa: Copy {
@@ -225,9 +234,9 @@ pub trait Isa: Copy {
         bytes
     }
 
-    /// Applies [`Permutation::step`] to eight cells, given as their rows and their columns.
+    /// Applies [`Permutation::step`] to cells, given as their rows and their columns.
     #[inline(always)]
-    fn permute(permutation: &Permutation, [rows, columns]: &mut [[u32; LANES]; 2]) {
+    fn permute(permutation: &Permutation, [rows, columns]: &mut [[u32; CELLS]; 2]) {
         for (row, column) in rows.iter_mut().zip(columns) {
             [*row, *column] = permutation.step([*row, *column]);
         }

@@ -7,7 +7,8 @@
 //! - `portable`, `avx2`, `avx512`: the instruction sets;
 //! - `dispatch`: the choice among them;
 //! - `rows`: loops over rows of vectors;
-//! - `registers`: short rows in registers.
+//! - `registers`: short rows in registers;
+//! - `stored`: formats of rows in memory.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -21,9 +22,9 @@ mod rows;
 mod stored;
 
 pub use dispatch::{Kernel, Simd, dispatch};
-pub use lanes::{Arithmetic, Isa, KEEP_BYTES, Lanes, P, Pair, SimdReal, V};
+pub use lanes::{Arithmetic, CELLS, Isa, KEEP_BYTES, Lanes, P, Pair, SimdReal, V};
 pub use portable::{Plain, Portable};
 pub use registers::Registers;
 pub(crate) use rows::in_blocks;
-pub use rows::{add_by_sign, add_scaled, add_two_scaled, dot, dot_leaky, vectors, vectors_mut};
+pub use rows::{add_by_sign, add_scaled, add_two_scaled, dot, dot_leaky, load_two, store_two, vectors, vectors_mut};
 pub use stored::{Stored, round, widen};

@@ -19,6 +19,24 @@ pub fn vectors_mut<T>(values: &mut [T]) -> &mut [[T; LANES]] {
     chunks
 }
 
+/// Loads two vectors of a row from number `first` on; zeros instead of a second one beyond the end of the row.
+#[inline(always)]
+pub fn load_two<T: SimdReal, I: Isa>(row: &[[T; LANES]], first: usize) -> P<T, I> {
+    match row[first..].first_chunk() {
+        Some(both) => P::<T, I>::load(both),
+        None => P::<T, I>::join(V::<T, I>::load(&row[first]), V::<T, I>::zero()),
+    }
+}
+
+/// Stores two vectors to a row from number `first` on; only the first one at the end of the row.
+#[inline(always)]
+pub fn store_two<T: SimdReal, I: Isa>(row: &mut [[T; LANES]], first: usize, both: P<T, I>) {
+    match row[first..].first_chunk_mut() {
+        Some(to) => *to = both.arrays(),
+        None => row[first] = both.halves()[0].array(),
+    }
+}
+
 /// Runs `body` over a row of `width` vectors in blocks that fit into registers. `first` is the first vector
 /// of a block, the constant `B` its number of vectors: at most eight where kernels are unrolled, else at most
 /// two.
