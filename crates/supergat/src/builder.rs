@@ -8,7 +8,7 @@ use std::fmt;
 use std::num::NonZero;
 use std::ops::ControlFlow;
 use supergat_core::hyperparameters::Value;
-use supergat_core::{Activation, Norm, Residual, Select};
+use supergat_core::{Activation, Norm, Precision, Residual, Select};
 use supergat_data::ClassWeight;
 use supergat_numerics::metrics::ThresholdRule;
 use supergat_select::recommend::quick::QuickEvent;
