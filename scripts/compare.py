@@ -28,6 +28,8 @@ PAPER = [
     "--lr", "0.005", "--lambda-e", "10", "--lambda-2", "5e-4", "--p-e", "0.8", "--p-n", "0.5",
 ]
 ARXIV = {"hidden": 16, "output-heads": 1, "dropout": 0.2}
+# Rows that attention gathers in 16 bits; the peer always has 32.
+ARXIV_16 = {**ARXIV, "precision": "bf16"}
 SMALL = {"hidden": 8, "output-heads": 8, "dropout": 0.6}
 # Name: dataset or random graph, model, shape, epochs of the peer on a CPU and on a GPU (0: the peer is not run, None: neither is).
 CASES = {
@@ -36,6 +38,8 @@ CASES = {
     "pubmed-mx": ("pubmed", "supergat-mx", SMALL, 8, 10),
     "arxiv-mx": ("169343,14,128,40", "supergat-mx", ARXIV, 2, 2),
     "arxiv-gat": ("169343,14,128,40", "gat-go", ARXIV, 2, 10),
+    "arxiv-mx-bf16": ("169343,14,128,40", "supergat-mx", ARXIV_16, 2, None),
+    "arxiv-gat-bf16": ("169343,14,128,40", "gat-go", ARXIV_16, 2, None),
     "arxiv-topology-mx": ("arxiv-topology", "supergat-mx", ARXIV, None, 0),
     "30-M-edges-gat": ("600000,50,128,40", "gat-go", ARXIV, None, 5),
     "30-M-edges-mx": ("600000,50,128,40", "supergat-mx", ARXIV, None, 0),
@@ -152,7 +156,8 @@ def commands(name: str, given: argparse.Namespace, device: str) -> tuple[list[st
     ours += ["--epochs", str(5 * epochs or 10)]
     form = "go" if model == "gat-go" else model.removeprefix("supergat-")
     theirs = [given.python, given.peer, *graph, "--form", form, "--epochs", str(epochs), *same]
-    theirs += [option.replace("--output-heads", "--out-heads") for option in options]
+    of_peer = {"hidden": "--hidden", "output-heads": "--out-heads", "dropout": "--dropout"}
+    theirs += [text for key, option in of_peer.items() for text in (option, str(shape[key]))]
     return theirs if given.peer and epochs else None, ours
 
 

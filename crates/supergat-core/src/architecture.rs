@@ -109,7 +109,8 @@ impl Architecture {
         }
         let is_gathered = self.model.is_attention() && self.model.form() != Some(Form::V2);
         if network.precision != Precision::F32 && !is_gathered {
-            let reason = format!("{} gathers rows of 32 bits only; use a gat or supergat model", self.model);
+            let reason =
+                format!("{} gathers rows of 32 bits only; use f32, or another gat or supergat model", self.model);
             return refuse_choice("precision", network.precision.name(), reason);
         }
         if network.separate_ego && !self.model.is_attention() {
