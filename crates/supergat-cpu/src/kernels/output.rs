@@ -6,7 +6,8 @@ use super::attention::SHARED;
 use super::dropout::Mask;
 use super::parts::{Parts, PerPart, Rows};
 use super::simd::{
-    Arithmetic, Isa, Kernel, Lanes, P, Pair, V, dispatch, dot, load_two, store_two, vectors, vectors_mut,
+    Arithmetic, Isa, Kernel, Lanes, P, Pair, V, dispatch, dot, load_two, prefetch_ahead, store_two, vectors,
+    vectors_mut,
 };
 use crate::kernels::simd::SimdReal;
 use supergat_core::HeadLayout;
@@ -43,6 +44,8 @@ impl<T: SimdReal> Kernel for Concat<'_, T> {
     fn run<I: Isa>(self) {
         let width = self.bias.len();
         for (sums, out) in self.sums.chunks_exact(width).zip(self.out.chunks_exact_mut(width)) {
+            prefetch_ahead(sums, 0, width);
+            prefetch_ahead(out, 0, width);
             for v in (0..width).step_by(2) {
                 let y = load_two::<T, I>(sums, v).add(load_two::<T, I>(self.bias, v));
                 let y = if self.elu { y.if_positive(y, y.exp().sub(P::<T, I>::splat(T::ONE))) } else { y };
@@ -192,6 +195,9 @@ impl<T: SimdReal> Kernel for ConcatBackward<'_, T> {
                 let (output, sums) = (&self.output[start..start + width], &self.sums[start..start + width]);
                 let gradient = &mut self.gradient[start..start + width];
                 let bias = &mut self.bias[group * width..(group + 1) * width];
+                prefetch_ahead(output, 0, width);
+                prefetch_ahead(sums, 0, width);
+                prefetch_ahead(gradient, 0, width);
                 let mut shared = P::<T, I>::zero();
                 for v in (0..width).step_by(2) {
                     let mut value = load_two::<T, I>(gradient, v);

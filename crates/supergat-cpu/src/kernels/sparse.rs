@@ -3,7 +3,7 @@
 
 use super::dropout::Mask;
 use super::parts::{Parts, Rows};
-use super::simd::{Arithmetic, Isa, Kernel, Registers, V, dispatch, in_blocks, vectors, vectors_mut};
+use super::simd::{Arithmetic, Isa, Kernel, Registers, V, clear_row, dispatch, in_blocks, vectors, vectors_mut};
 use crate::kernels::simd::SimdReal;
 use std::ops::Range;
 use supergat_core::heads::LANES;
@@ -52,7 +52,7 @@ impl<T: SimdReal> Kernel for Product<'_, T> {
     fn run<I: Isa>(self) {
         let mut numbers = Numbers::new();
         for (row, out) in self.rows.zip(self.out.chunks_exact_mut(self.width)) {
-            out.fill([T::ZERO; LANES]);
+            clear_row::<T, I>(out);
             let mut left = self.x.offsets[row] as usize..self.x.offsets[row + 1] as usize;
             while !left.is_empty() {
                 let entries = Entries::next(self.x, self.mask, &mut left, &mut numbers);

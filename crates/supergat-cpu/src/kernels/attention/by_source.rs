@@ -16,7 +16,9 @@ use super::forward::add_rows;
 use super::input::{INVERSE, LARGEST, SCORE, SHARED, leaky};
 use super::symmetric::{EDGES, Node, Pass, folded, following};
 use crate::kernels::forms::FormKernel;
-use crate::kernels::simd::{Arithmetic, Isa, Lanes, P, Pair, Registers, SimdReal, Stored, V, in_blocks, vectors};
+use crate::kernels::simd::{
+    Arithmetic, Isa, Lanes, P, Pair, Registers, SimdReal, Stored, V, in_blocks, prefetch_ahead, vectors,
+};
 use std::ops::Range;
 use supergat_core::HeadLayout;
 use supergat_core::heads::LANES;
@@ -83,12 +85,14 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'_, T, S, F, I> {
     /// Computes the gradient of a node's score as target.
     #[inline(always)]
     fn by_target(&self, node: &Node<'_, T, S, I>) -> V<T, I> {
-        let kept = &vectors(self.gradient.kept)[node.number * self.width..][..self.width];
+        let kept = &vectors(self.gradient.kept)[node.number * self.width..];
+        prefetch_ahead(kept, 0, self.width);
         let [slope, _] = self.slope.halves();
         let mut products = V::<T, I>::zero();
-        for (gradient, kept) in node.out.iter().zip(kept) {
-            products = gradient.vector::<I>().mul_add(V::<T, I>::load(kept), products);
-        }
+        in_blocks!(I, self.width, |first, B| {
+            let gradient = Registers::<T, I, B>::load(&node.out[first..]);
+            products = products.add(gradient.dot(&Registers::load(&kept[first..])));
+        });
         let products = products.fold(self.input.layout.lane_heads);
         products.mul(V::<T, I>::splat(T::ONE).sub(slope))
     }

@@ -5,14 +5,16 @@ use super::input::{
     Attention, INVERSE, LARGEST, SCORE, add_features, if_chosen, kept, leaky, score_scale, steps_ahead,
 };
 use super::one_head;
+use super::symmetric::{folded, following};
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::parts::{Parts, Rows};
 use crate::kernels::simd::{
-    Arithmetic, Isa, Kernel, Lanes, P, Pair, Registers, SimdReal, Stored, V, dispatch, dot_leaky, in_blocks, load_two,
-    vectors, vectors_mut,
+    Arithmetic, Isa, Kernel, Lanes, P, Pair, Registers, SimdReal, Stored, V, clear_row, dispatch, dot_leaky, in_blocks,
+    load_two, prefetch_ahead, scale_row, vectors, vectors_mut,
 };
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::slice;
 use supergat_core::HeadLayout;
 use supergat_core::device::STATE;
 use supergat_core::heads::LANES;
@@ -54,6 +56,7 @@ pub fn attention_scores<T: SimdReal>(
                 for (z, (state, source)) in rows.zip(outputs) {
                     for g in 0..groups {
                         let of_group = g * vectors..(g + 1) * vectors;
+                        prefetch_ahead(z, of_group.start, vectors);
                         let (z, a) = (&z[of_group.clone()], self.a.map(|a| &a[of_group.clone()]));
                         let mut sums = [P::<T, I>::zero(); 2];
                         for v in (0..vectors).step_by(2) {
@@ -188,6 +191,11 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel, const E: bool> Kernel for Forward
         let features = terms.filter(|_| !self.feature_sums.is_empty()).map_or(0, |terms| terms.width);
         for list in incoming.lists(self.nodes) {
             let i = incoming.row(list);
+            prefetch_ahead(self.state, (i - first) * STATE * groups, STATE * groups);
+            prefetch_ahead(self.out, (i - first) * row, row);
+            if keeps {
+                prefetch_ahead(self.kept, (i - first) * row, row);
+            }
             let state = &mut self.state[(i - first) * STATE * groups..][..STATE * groups];
             let out = &mut self.out[(i - first) * row..][..row];
             let place = (i - first) * features * groups..(i - first + 1) * features * groups;
@@ -199,20 +207,21 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel, const E: bool> Kernel for Forward
                 let at = g * width;
                 let own = &z[i * stride + own_half + at..][..width];
                 let own_score = V::<T, I>::load(&state[SCORE * groups + g]);
+                let scores = Scores { layout, group: g, own, own_score, others, source_score, slope, scale };
                 let out = &mut out[at..at + width];
                 // Sums over the edges with a score above zero.
                 let above = match self.kept.chunks_exact_mut(width).nth(i - first) {
                     Some(kept) if keeps => kept,
                     _ => &mut [][..],
                 };
-                above.fill([T::ZERO; LANES]);
+                clear_row::<T, I>(above);
                 let mut sum_above = V::<T, I>::zero();
                 let (mut largest, mut sum) = (V::<T, I>::splat(T::NEG_INFINITY), V::<T, I>::zero());
                 if continues {
                     largest = V::<T, I>::load(&state[LARGEST * groups + g]);
                     sum = V::<T, I>::load(&state[INVERSE * groups + g]);
                 } else {
-                    out.fill([T::ZERO; LANES]);
+                    clear_row::<T, I>(out);
                 }
                 let edges = incoming.range(list);
                 if const { F::GO && !F::DP && !E } && layout.heads == 1 && chosen.is_none() && !continues {
@@ -224,53 +233,48 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel, const E: bool> Kernel for Forward
                     let block = start..(start + BLOCK).min(edges.end);
                     let sources = &incoming.nodes[block];
                     let (before, first_edge) = (largest, incoming.edge(list, start));
-                    for (k, (&j, weight)) in sources.iter().zip(&mut weight).enumerate() {
-                        if let Some(&ahead) = incoming.nodes.get(start + k + steps) {
-                            let ahead = ahead as usize;
-                            prefetch(&others[ahead * stride + at..][..width]);
-                            if F::GO {
-                                prefetch(&source_score[ahead * groups + g..][..1]);
+                    if const { !E && !F::V2 } {
+                        let next = following(incoming.nodes, start + steps, sources.len());
+                        largest = scores.of::<F>([sources, next], &mut weight).max(largest);
+                    } else {
+                        for (k, (&j, weight)) in sources.iter().zip(&mut weight).enumerate() {
+                            if let Some(&ahead) = incoming.nodes.get(start + k + steps) {
+                                let ahead = ahead as usize;
+                                prefetch(&others[ahead * stride + at..][..width]);
+                                if F::GO {
+                                    prefetch(&source_score[ahead * groups + g..][..1]);
+                                }
                             }
-                        }
-                        let j = j as usize;
-                        let (mut go, mut dp) = (V::<T, I>::zero(), V::<T, I>::zero());
-                        if F::DP {
-                            dp = S::dot::<I>(own, &others[j * stride + at..][..width]).fold(layout.lane_heads);
-                        }
-                        if F::GO {
-                            go = own_score.add(V::<T, I>::load(&source_score[j * groups + g]));
-                        }
-                        if F::V2 {
-                            let (a, other) = (&a[at..at + width], &others[j * stride + at..][..width]);
-                            go = dot_leaky::<T, I>(a, S::full(own), S::full(other), slope).fold(layout.lane_heads);
-                        }
-                        let Some(terms) = terms else {
-                            // Scores follow from both numbers, two edges at a time.
-                            *weight = go.array();
+                            let j = j as usize;
+                            let (mut go, mut dp) = (V::<T, I>::zero(), V::<T, I>::zero());
                             if F::DP {
-                                products[k] = dp.array();
+                                dp = S::dot::<I>(own, &others[j * stride + at..][..width]).fold(layout.lane_heads);
                             }
-                            continue;
-                        };
-                        let mut score = F::score(go, dp, scale).add(terms.score::<I>(first_edge + k, g, groups));
-                        if !F::V2 {
-                            score = leaky(score, slope);
+                            if F::GO {
+                                go = own_score.add(V::<T, I>::load(&source_score[j * groups + g]));
+                            }
+                            if F::V2 {
+                                let (a, other) = (&a[at..at + width], &others[j * stride + at..][..width]);
+                                go = dot_leaky::<T, I>(a, S::full(own), S::full(other), slope).fold(layout.lane_heads);
+                            }
+                            let mut score = F::score(go, dp, scale);
+                            if let Some(terms) = terms {
+                                score = score.add(terms.score::<I>(first_edge + k, g, groups));
+                            }
+                            if !F::V2 {
+                                score = leaky(score, slope);
+                            }
+                            if let Some(terms) = terms {
+                                score = score.add(terms.log_weight::<I>(first_edge + k));
+                            }
+                            largest = score.max(largest);
+                            *weight = score.array();
                         }
-                        score = score.add(terms.log_weight::<I>(first_edge + k));
-                        largest = score.max(largest);
-                        *weight = score.array();
-                    }
-                    if terms.is_none() {
-                        let largest_of_pair =
-                            scores::<T, F, I>(&mut weight[..sources.len()], &products, [slope, scale]);
-                        largest = largest_of_pair.max(largest);
                     }
                     if continues || start > edges.start {
                         let shrink = before.sub(largest).exp();
                         sum = sum.mul(shrink);
-                        for o in out.iter_mut() {
-                            *o = V::<T, I>::load(o).mul(shrink).array();
-                        }
+                        scale_row::<T, I>(out, shrink);
                         scale_group::<T, I>(feature_sums, shrink, g, groups);
                         if keeps {
                             sum_above = sum_above.mul(shrink);
@@ -345,9 +349,7 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel, const E: bool> Kernel for Forward
 #[inline(always)]
 fn divide<T: SimdReal, I: Isa>(out: &mut [[T; LANES]], sum: V<T, I>) -> V<T, I> {
     let inverse = V::<T, I>::splat(T::ONE).div(sum);
-    for o in out.iter_mut() {
-        *o = V::<T, I>::load(o).mul(inverse).array();
-    }
+    scale_row::<T, I>(out, inverse);
     inverse
 }
 
@@ -360,10 +362,10 @@ pub(super) fn centre<T: SimdReal, I: Isa>(
     sum_above: V<T, I>,
 ) {
     let fraction = V::<T, I>::zero().sub(sum_above.mul(inverse));
-    for (above, out) in above.iter_mut().zip(out) {
-        let row = V::<T, I>::load(above).mul(inverse);
-        *above = fraction.mul_add(V::<T, I>::load(out), row).array();
-    }
+    in_blocks!(I, above.len(), |first, B| {
+        let row = Registers::<T, I, B>::load(&above[first..]).mul(Registers::repeat(inverse));
+        Registers::repeat(fraction).mul_add(Registers::load(&out[first..]), row).store(&mut above[first..]);
+    });
 }
 
 /// Multiplies the per-head values of a group.
@@ -475,35 +477,81 @@ pub(super) fn in_lanes<T: SimdReal, I: Isa, const H: usize>(weights: &[T; H]) ->
     }
 }
 
-/// Replaces additive scores by scores, `LeakyReLU(form(go, dp))`, from the dot products `dp`; returns the largest.
-#[inline(always)]
-fn scores<T: SimdReal, F: FormKernel, I: Isa>(
-    go: &mut [[T; LANES]],
-    dp: &[[T; LANES]],
-    [slope, scale]: [V<T, I>; 2],
-) -> V<T, I> {
-    let (pairs, last) = go.as_chunks_mut::<2>();
-    let (dp, last_dp) = dp.split_at(2 * pairs.len());
-    let mut largest = P::<T, I>::splat(T::NEG_INFINITY);
-    let (slope_of_pair, scale_of_pair) = (P::<T, I>::both(slope), P::<T, I>::both(scale));
-    for (go, dp) in pairs.iter_mut().zip(dp.as_chunks::<2>().0) {
-        let dp = if F::DP { P::<T, I>::load(dp) } else { P::<T, I>::zero() };
-        let mut score = F::score(P::<T, I>::load(go), dp, scale_of_pair);
-        if !F::V2 {
-            score = leaky(score, slope_of_pair);
+/// What the scores of the edges of a node are computed from, when edges have no weights or features and the form is not
+/// GATv2.
+struct Scores<'a, T: SimdReal, S, I: Isa> {
+    layout: HeadLayout,
+    /// Group of heads.
+    group: usize,
+    /// The node's row, and its additive score as target.
+    own: &'a [S],
+    own_score: V<T, I>,
+    /// Rows of the neighbours, and their additive scores as sources.
+    others: &'a [S],
+    source_score: &'a [[T; LANES]],
+    /// Slope of LeakyReLU, and the factor of SD.
+    slope: V<T, I>,
+    scale: V<T, I>,
+}
+
+impl<T: SimdReal, S: Stored<T>, I: Isa> Scores<'_, T, S, I> {
+    /// Writes the scores of a block of edges; returns the largest. The neighbours of the edges are processed two at a time,
+    /// the last of an odd number twice, and what is read of the `next` nodes is prefetched.
+    #[inline(always)]
+    fn of<F: FormKernel>(&self, [nodes, next]: [&[u32]; 2], scores: &mut [[T; LANES]; BLOCK]) -> V<T, I> {
+        if F::DP {
+            self.products([nodes, next], scores);
         }
-        largest = score.max(largest);
-        *go = score.arrays();
-    }
-    let [even, odd] = largest.halves();
-    let mut largest = even.max(odd);
-    if let [go] = last {
-        let mut score = F::score(V::<T, I>::load(go), V::<T, I>::load(&last_dp[0]), scale);
-        if !F::V2 {
-            score = leaky(score, slope);
+        let own = P::<T, I>::both(self.own_score);
+        let (slope, scale) = (P::<T, I>::both(self.slope), P::<T, I>::both(self.scale));
+        let source = |j: u32| &self.source_score[j as usize * self.layout.groups + self.group];
+        let mut largest = P::<T, I>::splat(T::NEG_INFINITY);
+        for ((pair, next), score) in nodes.chunks(2).zip(next.chunks(2)).zip(scores.as_chunks_mut::<2>().0) {
+            let (mut go, mut dp) = (P::<T, I>::zero(), P::<T, I>::zero());
+            if F::GO {
+                for &next in next {
+                    prefetch(slice::from_ref(source(next)));
+                    if !F::DP {
+                        prefetch(&self.others[self.row(next)..][..self.layout.vectors]);
+                    }
+                }
+                let [a, b] = [pair[0], pair[pair.len() - 1]];
+                go = own.add(P::<T, I>::join(V::<T, I>::load(source(a)), V::<T, I>::load(source(b))));
+            }
+            if F::DP {
+                dp = P::<T, I>::load(score);
+            }
+            let value = leaky(F::score(go, dp, scale), slope);
+            largest = value.max(largest);
+            *score = value.arrays();
         }
-        largest = score.max(largest);
-        *go = score.array();
+        let [even, odd] = largest.halves();
+        even.max(odd)
     }
-    largest
+
+    /// Returns where the row of a neighbour begins.
+    #[inline(always)]
+    fn row(&self, node: u32) -> usize {
+        (node as usize * self.layout.groups + self.group) * self.layout.vectors
+    }
+
+    /// Writes the dot products of the node's row with the rows of its neighbours.
+    #[inline(always)]
+    fn products(&self, [nodes, next]: [&[u32]; 2], products: &mut [[T; LANES]; BLOCK]) {
+        let HeadLayout { vectors, lane_heads, .. } = self.layout;
+        in_blocks!(I, vectors, |first, B| {
+            let own = Registers::<T, I, B>::load(&self.own[first..]);
+            let heads = if first + B == vectors { lane_heads } else { LANES };
+            for ((pair, next), product) in nodes.chunks(2).zip(next.chunks(2)).zip(products.as_chunks_mut::<2>().0) {
+                for &next in next {
+                    prefetch(&self.others[self.row(next) + first..][..B]);
+                }
+                let (a, b) = (self.row(pair[0]) + first, self.row(pair[pair.len() - 1]) + first);
+                let (a, b) =
+                    (own.dot(&Registers::load(&self.others[a..])), own.dot(&Registers::load(&self.others[b..])));
+                let earlier = if first > 0 { P::<T, I>::load(product) } else { P::<T, I>::zero() };
+                *product = folded::<T, I>([a, b], earlier, heads).arrays();
+            }
+        });
+    }
 }

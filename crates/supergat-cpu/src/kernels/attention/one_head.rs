@@ -2,7 +2,7 @@
 
 use super::forward::{BLOCK, add_rows, add_to_both, centre};
 use super::input::{Attention, INVERSE, LARGEST, SCORE, leaky};
-use crate::kernels::simd::{Arithmetic, Isa, Lanes, P, Pair, SimdReal, Stored, V, vectors};
+use crate::kernels::simd::{Arithmetic, Isa, Lanes, P, Pair, SimdReal, Stored, V, clear_row, scale_row, vectors};
 use std::ops::Range;
 use supergat_core::heads::LANES;
 use supergat_core::memory::prefetch_part;
@@ -38,35 +38,36 @@ pub(super) fn forward<T: SimdReal, S: Stored<T>, I: Isa>(
 ) {
     let (sources, width) = (vectors(input.others.source_score), input.layout.vectors);
     let Output { state, out, above } = to;
-    let own = state[SCORE][0];
-    let (slope, lowest) = (P::<T, I>::splat(input.slope), [[T::NEG_INFINITY; LANES]; 2]);
+    let own = P::<T, I>::splat(state[SCORE][0]);
+    let (slope, lowest) = (P::<T, I>::splat(input.slope), P::<T, I>::splat(T::NEG_INFINITY));
     let (mut sum, mut sum_above) = (P::<T, I>::zero(), P::<T, I>::zero());
     let mut largest = T::NEG_INFINITY;
-    out.fill([T::ZERO; LANES]);
-    above.fill([T::ZERO; LANES]);
+    clear_row::<T, I>(out);
+    clear_row::<T, I>(above);
     for start in edges.clone().step_by(BLOCK) {
         let others = &input.incoming.nodes[start..(start + BLOCK).min(edges.end)];
-        let mut largest_of_block = P::<T, I>::load(&lowest);
+        let mut largest_of_block = lowest;
         for (others, score) in others.chunks(2 * LANES).zip(weights.all.as_chunks_mut::<2>().0) {
-            // Lanes without an edge have the weight exp(-infinity) = 0.
-            let mut lanes = lowest;
-            for (&j, lane) in others.iter().zip(lanes.as_flattened_mut()) {
-                *lane = sources[j as usize][0] + own;
+            let (count, mut lanes) = (others.len(), [[T::ZERO; LANES]; 2]);
+            // All lanes are filled, so that they need not be stored before they are loaded together.
+            for (k, lane) in lanes.as_flattened_mut().iter_mut().enumerate() {
+                *lane = sources[others[k.min(count - 1)] as usize][0];
             }
-            let value = leaky(P::<T, I>::load(&lanes), slope);
+            let value = leaky(P::<T, I>::load(&lanes).add(own), slope);
+            // Lanes without an edge have the weight exp(-infinity) = 0.
+            let has_edge = P::<T, I>::from_bits((((1u32 << count) - 1) as u16).to_le_bytes(), T::ONE);
+            let value = has_edge.if_positive(value, lowest);
             largest_of_block = value.max(largest_of_block);
             *score = value.arrays();
         }
         let before = largest;
-        for &value in largest_of_block.arrays().as_flattened() {
-            largest = largest.max(value);
-        }
+        largest = largest.max(largest_lane::<T, I>(largest_of_block));
         if start > edges.start {
             let shrink = V::<T, I>::splat(before).sub(V::<T, I>::splat(largest)).exp();
             sum = sum.mul(P::<T, I>::both(shrink));
             sum_above = sum_above.mul(P::<T, I>::both(shrink));
-            scale::<T, I>(out, shrink);
-            scale::<T, I>(above, shrink);
+            scale_row::<T, I>(out, shrink);
+            scale_row::<T, I>(above, shrink);
         }
         let largest = P::<T, I>::splat(largest);
         let pairs = weights.all.as_chunks_mut::<2>().0.iter_mut().zip(weights.above.as_chunks_mut::<2>().0);
@@ -77,12 +78,8 @@ pub(super) fn forward<T: SimdReal, S: Stored<T>, I: Isa>(
             sum_above = sum_above.add(score.if_positive(p, P::<T, I>::zero()));
             let mut kept = p;
             if let Some(mask) = input.keep {
-                let first = start + k * 2 * LANES;
-                let mut bits = 0;
-                for (lane, byte) in mask.keep[first..].iter().take(2 * LANES).enumerate() {
-                    bits |= u16::from(byte & 1) << lane;
-                }
-                kept = p.mul(P::<T, I>::from_bits(bits.to_le_bytes(), mask.scale));
+                let bits = low_bits(&mask.keep[start + k * 2 * LANES..]);
+                kept = p.mul(P::<T, I>::from_bits(bits, mask.scale));
             }
             *weight = kept.arrays();
             *above = score.if_positive(kept, P::<T, I>::zero()).arrays();
@@ -99,16 +96,51 @@ pub(super) fn forward<T: SimdReal, S: Stored<T>, I: Isa>(
         }
     }
     let inverse = V::<T, I>::splat(T::ONE).div(sum.sum().fold(1));
-    scale::<T, I>(out, inverse);
+    scale_row::<T, I>(out, inverse);
     centre::<T, I>(above, out, inverse, sum_above.sum().fold(1));
     state[LARGEST] = [largest; LANES];
     state[INVERSE] = inverse.array();
 }
 
-/// Multiplies a row by a number.
+/// Returns the largest number of a pair.
 #[inline(always)]
-fn scale<T: SimdReal, I: Isa>(row: &mut [[T; LANES]], factor: V<T, I>) {
-    for vector in row {
-        *vector = V::<T, I>::load(vector).mul(factor).array();
+fn largest_lane<T: SimdReal, I: Isa>(pair: P<T, I>) -> T {
+    let [a, b] = pair.halves();
+    let [a, b, c, d, e, f, g, h] = a.max(b).array();
+    (a.max(e).max(b.max(f))).max(c.max(g).max(d.max(h)))
+}
+
+/// Returns the lowest bits of the first sixteen bytes, and zeros for those that are missing.
+#[inline(always)]
+fn low_bits(bytes: &[u8]) -> [u8; 2] {
+    let mut padded = [0; 2 * LANES];
+    let bytes = match bytes.first_chunk() {
+        Some(bytes) => bytes,
+        None => {
+            padded[..bytes.len()].copy_from_slice(bytes);
+            &padded
+        }
+    };
+    let mut bits = [0; 2];
+    for (bits, bytes) in bits.iter_mut().zip(bytes.as_chunks().0) {
+        // The product moves the bit of byte k to bit 56 + k.
+        let low = u64::from_le_bytes(*bytes) & 0x0101_0101_0101_0101;
+        *bits = (low.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
+    }
+    bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn low_bits_are_those_of_each_byte() {
+        let bytes: Vec<u8> = (0..40u8).map(|k| k.wrapping_mul(37) ^ (k >> 2)).collect();
+        for (first, count) in [(0, 40), (3, 16), (9, 20), (30, 10), (39, 1), (40, 0)] {
+            let bytes = &bytes[first..first + count];
+            let expected = bytes.iter().take(16).enumerate().map(|(k, byte)| u16::from(byte & 1) << k).sum::<u16>();
+            assert_eq!(u16::from_le_bytes(low_bits(bytes)), expected);
+        }
     }
 }

@@ -14,7 +14,8 @@ use crate::kernels::dropout::Mask;
 use crate::kernels::forms::FormKernel;
 use crate::kernels::loss::SoftplusSum;
 use crate::kernels::simd::{
-    Arithmetic, Isa, Kernel, Lanes, P, Pair, Registers, SimdReal, Stored, V, in_blocks, vectors,
+    Arithmetic, Isa, Kernel, Lanes, P, Pair, Registers, SimdReal, Stored, V, clear_row, in_blocks, prefetch_ahead,
+    vectors,
 };
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -165,7 +166,8 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel> Kernel for Symmetric<'_, T, S, F>
         d_vectors.fill([T::ZERO; LANES]);
         let (d_target, rest) = d_vectors.split_at_mut(width);
         for (i, d_z) in nodes.zip(d_z.chunks_exact_mut(width)) {
-            d_z.fill([T::ZERO; LANES]);
+            prefetch_ahead(d_z, 0, width);
+            clear_row::<T, I>(d_z);
             let node = pass.node(i);
             let mut d_scores = [V::<T, I>::zero(); 2];
             if one_row {

@@ -10,19 +10,18 @@
 //! Both means of batch norm follow from the gradients of its bias and weight, which are computed first. With running
 //! statistics, both are zero.
 
+use super::CHUNK;
 use super::activation::derivative;
 use super::columns::add_rows;
 use super::forward::used;
-use super::{AHEAD, CHUNK, prefetch_ahead};
 use crate::kernels::dropout::Mask;
 use crate::kernels::output::{OutputGradient, shared_term};
 use crate::kernels::parts::{Parts, PerPart, Rows};
 use crate::kernels::simd::{
-    Arithmetic, Isa, Kernel, Lanes, Registers, SimdReal, V, dispatch, in_blocks, vectors, vectors_mut,
+    Arithmetic, Isa, Kernel, Lanes, Registers, SimdReal, V, dispatch, in_blocks, prefetch_ahead, vectors, vectors_mut,
 };
 use supergat_core::device::STATE;
 use supergat_core::heads::LANES;
-use supergat_core::memory::prefetch_part;
 use supergat_core::{Activation, HeadLayout};
 
 /// Norm of a block in its gradient.
@@ -146,7 +145,7 @@ impl<T: SimdReal> Kernel for Backward<'_, T> {
             for (k, g) in (first..).zip(gradient.chunks_exact(row)) {
                 self.active[k] = g.iter().any(|g| V::<T, I>::load(g).any());
                 if let Some(state) = &mut self.state {
-                    prefetch_part(self.sums, (self.first + k) * row + AHEAD / LANES, row);
+                    prefetch_ahead(self.sums, (self.first + k) * row, row);
                     let (i, state) = (self.first + k, &mut state[k * STATE * groups..(k + 1) * STATE * groups]);
                     shared_term::<T, I>(self.layout, g, &self.sums[i * row..(i + 1) * row], state);
                 }
@@ -190,8 +189,8 @@ fn through_layer_norm<T: SimdReal, I: Isa>(
     let (mut sum, mut product) = (V::<T, I>::zero(), V::<T, I>::zero());
     in_blocks!(I, row, |at, B| {
         let load = Registers::<T, I, B>::load;
-        prefetch_ahead::<T, B>(g, at);
-        prefetch_ahead::<T, B>(x, at);
+        prefetch_ahead(g, at, B);
+        prefetch_ahead(x, at, B);
         let (d, x, d_weight, d_bias) = (load(&g[at..]), load(&x[at..]), &mut d_weight[at..], &mut d_bias[at..]);
         d.mul_add(x, load(d_weight)).store(d_weight);
         load(d_bias).add(d).store(d_bias);
@@ -229,8 +228,8 @@ fn through_batch_norm<T: SimdReal, I: Isa, const B: usize>(
     let (factor, mean, slope) = (weight.mul(inverse), d_bias.mul(share), d_weight.mul(share));
     for (g, x) in g.chunks_exact_mut(row).zip(x.chunks_exact(row)) {
         let (g, x) = (&mut g[first..], &x[first..]);
-        prefetch_ahead::<T, B>(g, 0);
-        prefetch_ahead::<T, B>(x, 0);
+        prefetch_ahead(g, 0, B);
+        prefetch_ahead(x, 0, B);
         load(g).sub(mean).sub(load(x).mul(slope)).mul(factor).store(g);
     }
 }

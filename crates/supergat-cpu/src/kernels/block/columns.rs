@@ -1,10 +1,12 @@
 //! Batch norm: statistics of columns over all rows, the normalised rows, and sums for the gradient.
 
+use super::CHUNK;
 use super::activation::{activate, derivative};
-use super::{CHUNK, prefetch_ahead};
 use crate::kernels::dropout::Mask;
 use crate::kernels::parts::{Parts, PerPart, Rows};
-use crate::kernels::simd::{Arithmetic, Isa, Kernel, Registers, SimdReal, dispatch, in_blocks, vectors, vectors_mut};
+use crate::kernels::simd::{
+    Arithmetic, Isa, Kernel, Registers, SimdReal, dispatch, in_blocks, prefetch_ahead, vectors, vectors_mut,
+};
 use std::ops::Range;
 use supergat_core::Activation;
 use supergat_core::heads::LANES;
@@ -142,9 +144,9 @@ fn normalise_columns<T: SimdReal, I: Isa, const B: usize>(
     let [mean, inverse, weight, bias] = norm.map(|of| load(&of[first..]));
     for (k, out) in out.chunks_exact_mut(row).enumerate() {
         let out = &mut out[first..];
-        prefetch_ahead::<T, B>(out, 0);
+        prefetch_ahead(out, 0, B);
         if let Some(rows) = &normalised {
-            prefetch_ahead::<T, B>(rows, k * row + first);
+            prefetch_ahead(rows, k * row + first, B);
         }
         let x = load(out).sub(mean).mul(inverse);
         if let Some(rows) = &mut normalised {
@@ -218,7 +220,7 @@ impl<T: SimdReal> ColumnGradients<'_, T> {
         for k in rows {
             let at = k * row + first;
             for rows in [&*self.gradient, self.output, self.normalised] {
-                prefetch_ahead::<T, B>(rows, at);
+                prefetch_ahead(rows, at, B);
             }
             let mut value = load(&self.gradient[at..]).mul(derivative(self.activation, load(&self.output[at..])));
             if let Some(mask) = self.mask {

@@ -1,11 +1,11 @@
 //! Forward pass of hidden blocks, row by row: shortcut, bias, layer norm and activation.
 
 use super::activation::activate;
-use super::{CHUNK, NORM_EPSILON, prefetch_ahead};
+use super::{CHUNK, NORM_EPSILON};
 use crate::kernels::dropout::Mask;
 use crate::kernels::parts::{Parts, Rows};
 use crate::kernels::simd::{
-    Arithmetic, Isa, Kernel, Lanes, Registers, SimdReal, V, dispatch, in_blocks, vectors, vectors_mut,
+    Arithmetic, Isa, Kernel, Lanes, Registers, SimdReal, V, dispatch, in_blocks, prefetch_ahead, vectors, vectors_mut,
 };
 use supergat_core::heads::LANES;
 use supergat_core::{Activation, HeadLayout};
@@ -158,8 +158,8 @@ fn add_shortcut<T: SimdReal, I: Isa, const B: usize>(
     }
     for (k, (out, sums)) in out.chunks_exact_mut(row).zip(sums.chunks_exact(row)).enumerate() {
         let out = &mut out[first..];
-        prefetch_ahead::<T, B>(out, 0);
-        prefetch_ahead::<T, B>(sums, first);
+        prefetch_ahead(out, 0, B);
+        prefetch_ahead(sums, first, B);
         let mut sum = load(&sums[first..]).add(bias);
         match shortcut {
             Shortcut::None => {}

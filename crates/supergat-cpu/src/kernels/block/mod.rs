@@ -14,24 +14,12 @@ mod backward;
 mod columns;
 mod forward;
 
-use supergat_core::heads::LANES;
-use supergat_core::memory::prefetch_part;
-
 pub use backward::{NormGradient, block_backward, block_sums};
 pub use columns::{ColumnNorm, column_gradients, column_sums, columns_forward};
 pub use forward::{Finish, RowNorm, Shortcut, block_forward};
 
 /// Rows that are processed together: in registers block by block, while they are in the first cache.
 const CHUNK: usize = 32;
-
-/// Numbers between those that are prefetched and those that are processed.
-const AHEAD: usize = 1024;
-
-/// Prefetches what follows the vector at `first` of some rows at a distance, as many vectors as a block has.
-#[inline(always)]
-fn prefetch_ahead<T, const B: usize>(rows: &[[T; LANES]], first: usize) {
-    prefetch_part(rows, first + AHEAD / LANES, B);
-}
 
 /// Number that is added to variances, as in other software.
 pub const NORM_EPSILON: f64 = 1e-5;

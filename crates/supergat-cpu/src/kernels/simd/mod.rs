@@ -26,5 +26,8 @@ pub use lanes::{Arithmetic, CELLS, Isa, KEEP_BYTES, Lanes, P, Pair, SimdReal, V}
 pub use portable::{Plain, Portable};
 pub use registers::Registers;
 pub(crate) use rows::in_blocks;
-pub use rows::{add_by_sign, add_scaled, add_two_scaled, dot, dot_leaky, load_two, store_two, vectors, vectors_mut};
+pub use rows::{
+    add_by_sign, add_scaled, add_two_scaled, clear_row, dot, dot_leaky, load_two, prefetch_ahead, scale_row, store_two,
+    vectors, vectors_mut,
+};
 pub use stored::{Stored, round, widen};

@@ -2,6 +2,7 @@
 
 use super::lanes::{Arithmetic, Isa, Lanes, P, Pair, SimdReal, V};
 use supergat_core::heads::LANES;
+use supergat_core::memory::prefetch_part;
 
 /// Views a slice as vectors; its length must be a multiple of [`LANES`].
 #[inline(always)]
@@ -35,6 +36,15 @@ pub fn store_two<T: SimdReal, I: Isa>(row: &mut [[T; LANES]], first: usize, both
         Some(to) => *to = both.arrays(),
         None => row[first] = both.halves()[0].array(),
     }
+}
+
+/// Numbers between those that are prefetched and those that are processed, where rows are read one after another.
+const AHEAD: usize = 1024;
+
+/// Prefetches some vectors at a distance behind number `first`. They may be beyond the end of the rows.
+#[inline(always)]
+pub fn prefetch_ahead<T>(rows: &[[T; LANES]], first: usize, vectors: usize) {
+    prefetch_part(rows, first + AHEAD / LANES, vectors);
 }
 
 /// Runs `body` over a row of `width` vectors in blocks that fit into registers. `first` is the first vector
@@ -91,6 +101,28 @@ macro_rules! row_loops {
 }
 
 row_loops! {
+    /// Writes zeros, two vectors at a time: a load of two vectors waits long for two earlier stores of one.
+    fn clear_row(row: &mut [[T; LANES]]) {
+        let (pairs, rest) = row.as_chunks_mut::<2>();
+        for pair in pairs {
+            *pair = P::<T, I>::zero().arrays();
+        }
+        for vector in rest {
+            *vector = V::<T, I>::zero().array();
+        }
+    }
+
+    /// Multiplies a row by a factor.
+    fn scale_row(row: &mut [[T; LANES]], factor: V<T, I>) {
+        let (pairs, rest) = row.as_chunks_mut::<2>();
+        for pair in pairs {
+            *pair = P::<T, I>::load(pair).mul(P::<T, I>::both(factor)).arrays();
+        }
+        for vector in rest {
+            *vector = V::<T, I>::load(vector).mul(factor).array();
+        }
+    }
+
     /// Returns the lane-wise sum of products of two rows of vectors.
     fn dot(a: &[[T; LANES]], b: &[[T; LANES]]) -> V<T, I> {
         // Two sums: each addition to a single one would wait for the one before.
