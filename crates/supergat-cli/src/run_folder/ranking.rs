@@ -1,7 +1,6 @@
 //! List of the nodes with the highest probability of a class, with reasons, as CSV.
 
-use super::tables::{Texts, exact, label, record, splits};
-use std::borrow::Cow;
+use super::tables::{Table, Texts, label, splits};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use supergat::{Attention, Classifier, Dataset, Predictions};
@@ -30,38 +29,41 @@ impl Ranking {
         predictions: &Predictions,
         texts: Texts,
     ) -> io::Result<()> {
-        let mut table = csv::Writer::from_writer(out);
+        let mut table = Table::new(out, texts);
         let several = dataset.examples.len() > 1;
         let probability = format!("p_{}", predictions.class_names()[self.class]);
-        let columns = ["node", "split", "label", &probability, "attends to"].map(Cow::from);
-        let graph = several.then_some("graph".into());
-        record(&mut table, [Cow::from("rank")].into_iter().chain(graph).chain(columns))?;
+        let columns = ["node", "split", "label", &probability, "attends to"];
+        for column in ["rank"].into_iter().chain(several.then_some("graph")).chain(columns) {
+            table.word(column)?;
+        }
+        table.end()?;
+        let splits: Vec<_> = dataset.examples.iter().map(splits).collect();
         let attends = model.architecture().weights_per_edge() > 0;
         let graphs = 0..if attends { dataset.examples.len() } else { 0 };
         let attention = graphs.map(|k| model.attention(dataset, k).map_err(io::Error::other));
         let attention = attention.collect::<io::Result<Vec<_>>>()?;
-        for (rank, (k, node, probability)) in self.first(dataset, predictions).into_iter().enumerate() {
-            let example = &dataset.examples[k];
+        for (rank, (k, node, probability)) in self.first(&splits, predictions).into_iter().enumerate() {
             let reasons = attention.get(k).map(|attention| reasons(dataset, k, node, attention)).unwrap_or_default();
-            let row = [
-                texts.field(dataset.node_id(k, node)),
-                splits(example)[node].into(),
-                texts.field(label(dataset, &example.labels, node)),
-                exact(probability),
-                texts.field(reasons),
-            ];
-            let graph = several.then(|| Cow::from(k.to_string()));
-            record(&mut table, [Cow::from((rank + 1).to_string())].into_iter().chain(graph).chain(row))?;
+            table.number(rank + 1)?;
+            if several {
+                table.number(k)?;
+            }
+            table.text(&dataset.node_id(k, node))?;
+            table.word(splits[k][node])?;
+            table.text(&label(dataset, &dataset.examples[k].labels, node))?;
+            table.number(probability)?;
+            table.text(&reasons)?;
+            table.end()?;
         }
-        table.flush()
+        table.finish()
     }
 
     /// Returns graph, node and probability of the first nodes. Of equal ones, the earlier comes first.
-    fn first(self, dataset: &Dataset, predictions: &Predictions) -> Vec<(usize, usize, f32)> {
+    fn first(self, splits: &[Vec<&str>], predictions: &Predictions) -> Vec<(usize, usize, f32)> {
         let (mut all, mut row) = (Vec::new(), 0);
-        for (k, example) in dataset.examples.iter().enumerate() {
-            for (node, split) in splits(example).into_iter().enumerate() {
-                if !["train", "validation"].contains(&split) {
+        for (k, splits) in splits.iter().enumerate() {
+            for (node, split) in splits.iter().enumerate() {
+                if !["train", "validation"].contains(split) {
                     all.push((k, node, predictions.probabilities_of(row)[self.class]));
                 }
                 row += 1;

@@ -1,6 +1,7 @@
 //! Predictions and attention as CSV.
 
 use std::borrow::Cow;
+use std::fmt::{Debug, Write as _};
 use std::io::{self, Write};
 use supergat::{Classifier, Dataset, Predictions};
 use supergat_core::{Architecture, Example, Labels};
@@ -20,13 +21,62 @@ impl Texts {
         if safe_csv { Self::Safe } else { Self::Exact }
     }
 
-    /// Returns a field with a text of the user.
-    pub(super) fn field<'a>(self, text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
-        let text = text.into();
+    /// Returns a text of the user as it is written.
+    fn field(self, text: &str) -> Cow<'_, str> {
         match self == Self::Safe && text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
             true => format!("'{text}").into(),
-            false => text,
+            false => text.into(),
         }
+    }
+}
+
+/// Writes a table as CSV, one field after another.
+pub(super) struct Table<W: Write> {
+    csv: csv::Writer<W>,
+    texts: Texts,
+    /// Digits of the last number.
+    digits: String,
+}
+
+impl<W: Write> Table<W> {
+    pub(super) fn new(out: W, texts: Texts) -> Self {
+        Self { csv: csv::Writer::from_writer(out), texts, digits: String::new() }
+    }
+
+    /// Writes a text of the user.
+    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
+        let field = self.texts.field(text);
+        self.csv.write_field(field.as_bytes()).map_err(of_csv)
+    }
+
+    /// Writes a word that this program chose.
+    pub(super) fn word(&mut self, word: &str) -> io::Result<()> {
+        self.csv.write_field(word).map_err(of_csv)
+    }
+
+    /// Writes a number as the shortest text that parses to the same number.
+    pub(super) fn number(&mut self, number: impl Debug) -> io::Result<()> {
+        self.digits.clear();
+        write!(self.digits, "{number:?}").map_err(io::Error::other)?;
+        self.csv.write_field(&self.digits).map_err(of_csv)
+    }
+
+    /// Ends a row.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        self.csv.write_record(None::<&[u8]>).map_err(of_csv)
+    }
+
+    /// Writes what is buffered.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.csv.flush()
+    }
+}
+
+/// Converts an error; the standard conversion would lose the kind of a closed pipe.
+fn of_csv(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 
@@ -35,27 +85,36 @@ const SEPARATOR: &str = "|";
 
 /// Writes a row per node: graph (if there are several), node, split, label, predicted class, probabilities.
 pub fn predictions(out: &mut dyn Write, dataset: &Dataset, predictions: &Predictions, texts: Texts) -> io::Result<()> {
-    let mut table = csv::Writer::from_writer(out);
+    let mut table = Table::new(out, texts);
     let several = dataset.examples.len() > 1;
-    let columns = several.then_some("graph").into_iter().chain(["node", "split", "label", "predicted"]);
     let names = predictions.class_names();
-    let columns = columns.map(Cow::from).chain(names.iter().map(|name| format!("p_{name}").into()));
-    record(&mut table, columns)?;
+    for column in several.then_some("graph").into_iter().chain(["node", "split", "label", "predicted"]) {
+        table.word(column)?;
+    }
+    for name in names {
+        table.word(&format!("p_{name}"))?;
+    }
+    table.end()?;
     // Nodes of several graphs are numbered one after another in the predictions.
     let mut row = 0;
     for (k, example) in dataset.examples.iter().enumerate() {
         for (node, split) in splits(example).into_iter().enumerate() {
             let predicted: Vec<&str> = predictions.labels(row).into_iter().map(|class| names[class].as_str()).collect();
-            let label = label(dataset, &example.labels, node);
-            let [id, label] = [dataset.node_id(k, node), label].map(|text| texts.field(text));
-            let described = [id, split.into(), label, texts.field(predicted.join(SEPARATOR))];
-            let probabilities = predictions.probabilities_of(row).iter().map(|p| exact(*p));
-            let graph = several.then(|| Cow::from(k.to_string()));
-            record(&mut table, graph.into_iter().chain(described).chain(probabilities))?;
+            if several {
+                table.number(k)?;
+            }
+            table.text(&dataset.node_id(k, node))?;
+            table.word(split)?;
+            table.text(&label(dataset, &example.labels, node))?;
+            table.text(&predicted.join(SEPARATOR))?;
+            for probability in predictions.probabilities_of(row) {
+                table.number(probability)?;
+            }
+            table.end()?;
             row += 1;
         }
     }
-    table.flush()
+    table.finish()
 }
 
 /// Returns the number of rows that [`attention`] writes for a dataset with `edges` edges.
@@ -65,25 +124,30 @@ pub fn attention_rows(edges: usize, a: &Architecture) -> usize {
 
 /// Writes a row per edge, layer and head: the links in the order of the dataset, then the self-loops.
 pub fn attention(out: &mut dyn Write, dataset: &Dataset, model: &Classifier, texts: Texts) -> io::Result<()> {
-    let mut table = csv::Writer::from_writer(out);
+    let mut table = Table::new(out, texts);
     let several = dataset.examples.len() > 1;
     let columns = ["source", "target", "layer", "head", "coefficient", "edge_logit", "self_loop"];
-    record(&mut table, several.then_some("graph").into_iter().chain(columns).map(Cow::from))?;
-    for k in 0..dataset.examples.len() {
+    for column in several.then_some("graph").into_iter().chain(columns) {
+        table.word(column)?;
+    }
+    table.end()?;
+    for (k, example) in dataset.examples.iter().enumerate() {
+        let ids: Vec<_> = (0..example.graph.nodes()).map(|node| dataset.node_id(k, node)).collect();
         for edge in model.attention(dataset, k).map_err(io::Error::other)?.edges() {
-            let row = [
-                texts.field(dataset.node_id(k, edge.source)),
-                texts.field(dataset.node_id(k, edge.target)),
-                (edge.layer + 1).to_string().into(),
-                (edge.head + 1).to_string().into(),
-                exact(edge.coefficient),
-                exact(edge.logit),
-                if edge.is_self_loop() { "true" } else { "false" }.into(),
-            ];
-            record(&mut table, several.then(|| Cow::from(k.to_string())).into_iter().chain(row))?;
+            if several {
+                table.number(k)?;
+            }
+            table.text(&ids[edge.source])?;
+            table.text(&ids[edge.target])?;
+            table.number(edge.layer + 1)?;
+            table.number(edge.head + 1)?;
+            table.number(edge.coefficient)?;
+            table.number(edge.logit)?;
+            table.word(if edge.is_self_loop() { "true" } else { "false" })?;
+            table.end()?;
         }
     }
-    table.flush()
+    table.finish()
 }
 
 pub(super) fn splits(example: &Example<f32>) -> Vec<&'static str> {
@@ -105,28 +169,6 @@ pub(super) fn label<'a>(dataset: &'a Dataset, labels: &Labels, node: usize) -> C
 fn names(dataset: &Dataset, has: impl Iterator<Item = bool>) -> Cow<'_, str> {
     let names = dataset.class_names.iter().zip(has).filter(|(_, has)| *has).map(|(name, _)| name.as_str());
     names.collect::<Vec<_>>().join(SEPARATOR).into()
-}
-
-/// Formats a number as the shortest text that parses to the same number.
-pub(super) fn exact(number: f32) -> Cow<'static, str> {
-    format!("{number:?}").into()
-}
-
-pub(super) fn record<'a, W: Write>(
-    table: &mut csv::Writer<W>,
-    fields: impl Iterator<Item = Cow<'a, str>>,
-) -> io::Result<()> {
-    let write = || {
-        for field in fields {
-            table.write_field(field.as_bytes())?;
-        }
-        table.write_record(None::<&[u8]>)
-    };
-    // The standard conversion of this error would lose the kind of a closed pipe.
-    write().map_err(|error| match error.into_kind() {
-        csv::ErrorKind::Io(error) => error,
-        other => io::Error::other(format!("{other:?}")),
-    })
 }
 
 #[cfg(test)]
