@@ -13,6 +13,7 @@
 //! lambda, and whether columns are first scaled to unit mean square, are chosen by the smallest squared
 //! leave-one-out error.
 
+use rayon::prelude::*;
 use supergat_core::{Example, Features};
 
 /// A node: index of its graph, and its index in the graph.
@@ -103,7 +104,7 @@ impl<'a> Classifier<'a> {
     /// Fits the classifier to the classes of some nodes.
     pub fn fit(examples: &'a [Example<f32>], nodes: &[NodeRef], class_of: &[usize], classes: usize) -> Self {
         let with = |scale| Self::with(examples, nodes, class_of, classes, scale, &LAMBDAS);
-        let (plain, scaled) = (with(None), with(Some(column_scale(examples))));
+        let (plain, scaled) = rayon::join(|| with(None), || with(Some(column_scale(examples))));
         if scaled.error < plain.error { scaled } else { plain }
     }
 
@@ -119,8 +120,8 @@ impl<'a> Classifier<'a> {
         let labelled: Vec<Vec<(usize, f64)>> = nodes.iter().map(|node| rows.of(*node)).collect();
         let columns = examples.first().map_or(0, |example| example.features.columns());
         let kernel = kernel(&labelled, columns);
-        let fits = lambdas.iter().map(|lambda| Fit::new(&kernel, class_of, classes, *lambda));
-        let best = fits.min_by(|x, y| x.error.total_cmp(&y.error)).expect("there are lambdas");
+        let fits: Vec<_> = lambdas.par_iter().map(|lambda| Fit::new(&kernel, class_of, classes, *lambda)).collect();
+        let best = fits.into_iter().min_by(|x, y| x.error.total_cmp(&y.error)).expect("there are lambdas");
         let n = nodes.len();
         let (mut column_index, mut used) = (vec![None; columns], 0);
         for &(column, _) in labelled.iter().flatten() {
