@@ -22,7 +22,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeOrderChoice {
-    /// The order in the file, if it has one; for graphs of 65,536 nodes and more, an order that keeps neighbours
+    /// The order in the file, if it has one; for graphs of 16,384 nodes and more, an order that keeps neighbours
     /// close, if it keeps many more of them close than the given order; otherwise the given order.
     #[default]
     Auto,

@@ -13,8 +13,8 @@ use supergat_core::{Example, Graph, NodeOrder};
 use supergat_numerics::locality::{HAS_METIS, local_order, share_within_blocks};
 
 /// Smallest number of nodes of a graph that is ordered automatically. The rows of a layer (64 numbers) then take
-/// 16 MiB. docs/studies/performance.md has the measurements.
-const MANY_NODES: usize = 1 << 16;
+/// 4 MiB. docs/studies/performance.md has the measurements.
+const MANY_NODES: usize = 1 << 14;
 /// Smallest average number of neighbours of such a graph.
 const MEAN_DEGREE: usize = 2;
 /// Number of nodes whose rows fit into the caches of a core.
@@ -113,7 +113,7 @@ mod tests {
     }
 
     fn large(communities: usize) -> String {
-        format!("random-graph:nodes=70000,degree=14,features=1,classes=2,communities={communities}")
+        format!("random-graph:nodes=20000,degree=14,features=1,classes=2,communities={communities}")
     }
 
     fn outer(dataset: &Dataset) -> Option<&[u32]> {
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn large_graphs_with_communities_are_ordered() {
-        let mut dataset = crate::load_with(&large(700), &with(NodeOrderChoice::Auto, CacheChoice::Off)).unwrap();
+        let mut dataset = crate::load_with(&large(200), &with(NodeOrderChoice::Auto, CacheChoice::Off)).unwrap();
         assert_eq!(dataset.node_order(), "local");
         // Another split has the same order.
         let other = dataset.redrawn(3).unwrap();
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn other_graphs_keep_their_order() {
         // Large without communities, and small with communities.
-        for source in [&large(1)[..], "random-graph:nodes=60000,degree=6,features=1,classes=2,communities=600"] {
+        for source in [&large(1)[..], "random-graph:nodes=16000,degree=6,features=1,classes=2,communities=160"] {
             let mut dataset = crate::load_with(source, &with(NodeOrderChoice::Auto, CacheChoice::Off)).unwrap();
             assert_eq!(dataset.node_order(), "given", "{source}");
             dataset.order_nodes(&with(NodeOrderChoice::Local, CacheChoice::Off));
