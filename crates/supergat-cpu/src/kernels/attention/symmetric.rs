@@ -530,7 +530,7 @@ impl<'a, T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'a, T, S, F, I> 
                 let at = ranges[side].start + start + k - side * as_target;
                 *other = lists[side].nodes[at];
                 if let Some(&next) = lists[side].nodes.get(at + self.ahead) {
-                    prefetch_part(self.z, next as usize * width, width);
+                    in_blocks!(I, width, |first, B| prefetch_part(self.z, next as usize * width + first, B));
                 }
             }
             let Values { others, logit: [logit, d_logit], weight: small, .. } = values;
