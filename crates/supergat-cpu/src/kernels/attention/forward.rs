@@ -5,7 +5,8 @@ use super::input::{
     Attention, INVERSE, LARGEST, SCORE, add_features, if_chosen, kept, leaky, score_scale, steps_ahead,
 };
 use super::one_head;
-use super::symmetric::{folded, following};
+use super::scores::Scores;
+use super::symmetric::following;
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::parts::{Parts, Rows};
 use crate::kernels::simd::{
@@ -14,7 +15,6 @@ use crate::kernels::simd::{
 };
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::slice;
 use supergat_core::HeadLayout;
 use supergat_core::device::STATE;
 use supergat_core::heads::LANES;
@@ -474,84 +474,5 @@ pub(super) fn in_lanes<T: SimdReal, I: Isa, const H: usize>(weights: &[T; H]) ->
     match weights.first_chunk() {
         Some(vector) => V::<T, I>::load(vector),
         None => V::<T, I>::splat(weights[0]),
-    }
-}
-
-/// What the scores of the edges of a node are computed from, when edges have no weights or features and the form is not
-/// GATv2.
-struct Scores<'a, T: SimdReal, S, I: Isa> {
-    layout: HeadLayout,
-    /// Group of heads.
-    group: usize,
-    /// The node's row, and its additive score as target.
-    own: &'a [S],
-    own_score: V<T, I>,
-    /// Rows of the neighbours, and their additive scores as sources.
-    others: &'a [S],
-    source_score: &'a [[T; LANES]],
-    /// Slope of LeakyReLU, and the factor of SD.
-    slope: V<T, I>,
-    scale: V<T, I>,
-}
-
-impl<T: SimdReal, S: Stored<T>, I: Isa> Scores<'_, T, S, I> {
-    /// Writes the scores of a block of edges; returns the largest. The neighbours of the edges are processed two at a time,
-    /// the last of an odd number twice, and what is read of the `next` nodes is prefetched.
-    #[inline(always)]
-    fn of<F: FormKernel>(&self, [nodes, next]: [&[u32]; 2], scores: &mut [[T; LANES]; BLOCK]) -> V<T, I> {
-        if F::DP {
-            self.products([nodes, next], scores);
-        }
-        let own = P::<T, I>::both(self.own_score);
-        let (slope, scale) = (P::<T, I>::both(self.slope), P::<T, I>::both(self.scale));
-        let source = |j: u32| &self.source_score[j as usize * self.layout.groups + self.group];
-        let mut largest = P::<T, I>::splat(T::NEG_INFINITY);
-        for ((pair, next), score) in nodes.chunks(2).zip(next.chunks(2)).zip(scores.as_chunks_mut::<2>().0) {
-            let (mut go, mut dp) = (P::<T, I>::zero(), P::<T, I>::zero());
-            if F::GO {
-                for &next in next {
-                    prefetch(slice::from_ref(source(next)));
-                    if !F::DP {
-                        prefetch(&self.others[self.row(next)..][..self.layout.vectors]);
-                    }
-                }
-                let [a, b] = [pair[0], pair[pair.len() - 1]];
-                go = own.add(P::<T, I>::join(V::<T, I>::load(source(a)), V::<T, I>::load(source(b))));
-            }
-            if F::DP {
-                dp = P::<T, I>::load(score);
-            }
-            let value = leaky(F::score(go, dp, scale), slope);
-            largest = value.max(largest);
-            *score = value.arrays();
-        }
-        let [even, odd] = largest.halves();
-        even.max(odd)
-    }
-
-    /// Returns where the row of a neighbour begins.
-    #[inline(always)]
-    fn row(&self, node: u32) -> usize {
-        (node as usize * self.layout.groups + self.group) * self.layout.vectors
-    }
-
-    /// Writes the dot products of the node's row with the rows of its neighbours.
-    #[inline(always)]
-    fn products(&self, [nodes, next]: [&[u32]; 2], products: &mut [[T; LANES]; BLOCK]) {
-        let HeadLayout { vectors, lane_heads, .. } = self.layout;
-        in_blocks!(I, vectors, |first, B| {
-            let own = Registers::<T, I, B>::load(&self.own[first..]);
-            let heads = if first + B == vectors { lane_heads } else { LANES };
-            for ((pair, next), product) in nodes.chunks(2).zip(next.chunks(2)).zip(products.as_chunks_mut::<2>().0) {
-                for &next in next {
-                    prefetch(&self.others[self.row(next) + first..][..B]);
-                }
-                let (a, b) = (self.row(pair[0]) + first, self.row(pair[pair.len() - 1]) + first);
-                let (a, b) =
-                    (own.dot(&Registers::load(&self.others[a..])), own.dot(&Registers::load(&self.others[b..])));
-                let earlier = if first > 0 { P::<T, I>::load(product) } else { P::<T, I>::zero() };
-                *product = folded::<T, I>([a, b], earlier, heads).arrays();
-            }
-        });
     }
 }

@@ -14,6 +14,7 @@ mod input;
 mod messages;
 mod one_head;
 mod report;
+mod scores;
 mod symmetric;
 mod v2;
 
