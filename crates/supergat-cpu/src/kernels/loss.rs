@@ -1,7 +1,9 @@
 //! Losses of node labels, their gradients, and the counts behind accuracy and micro-F1.
 
 use super::parts::{Parts, PerPart, Rows};
-use crate::kernels::simd::SimdReal;
+use crate::kernels::simd::{Pair, SimdReal};
+use supergat_core::Real as _;
+use supergat_core::heads::LANES;
 use supergat_core::hyperparameters::TrainingSettings;
 use supergat_core::{Counts, Labels, argmax};
 
@@ -49,6 +51,53 @@ impl SoftplusSum {
         self.flush();
         self.sum
     }
+}
+
+/// [`SoftplusSum`] of many terms at a time: a sum and a product per lane.
+pub struct SoftplusLanes<X: Pair> {
+    sums: X,
+    products: X,
+    steps: u32,
+    total: f64,
+}
+
+impl<X: Pair> SoftplusLanes<X> {
+    /// Largest number of factors of a lane. The product of the lanes is then at most 2^512.
+    const STEPS: u32 = 32;
+
+    /// Returns an empty sum.
+    #[inline(always)]
+    pub fn new() -> Self {
+        Self { sums: X::zero(), products: X::splat(X::Item::ONE), steps: 0, total: 0.0 }
+    }
+
+    /// Adds softplus(x) of the lanes where a bit of `counts` is set, from known exp(-|x|).
+    #[inline(always)]
+    pub fn add(&mut self, counts: [u8; 2], x: X, exp_of_minus_abs: X) {
+        let (zero, counts) = (X::zero(), X::from_bits(counts, X::Item::ONE));
+        self.sums = self.sums.add(counts.if_positive(x.max(zero), zero));
+        let small = counts.if_positive(exp_of_minus_abs, zero);
+        self.products = small.mul_add(self.products, self.products);
+        self.steps += 1;
+        if self.steps == Self::STEPS {
+            self.total += softplus_total(self.sums.arrays(), self.products.arrays());
+            *self = Self { total: self.total, ..Self::new() };
+        }
+    }
+
+    /// Returns the sum.
+    #[inline(always)]
+    pub fn total(self) -> f64 {
+        self.total + softplus_total(self.sums.arrays(), self.products.arrays())
+    }
+}
+
+/// Returns the sum of `sums` and of the logarithms of `products`.
+#[inline(never)]
+fn softplus_total<T: SimdReal>(sums: [[T; LANES]; 2], products: [[T; LANES]; 2]) -> f64 {
+    let mut product = 1.0;
+    products.as_flattened().iter().for_each(|factor| product *= factor.to_f64());
+    sums.as_flattened().iter().map(|sum| sum.to_f64()).sum::<f64>() + product.ln()
 }
 
 /// Weights of the terms of the loss of labels.
@@ -209,6 +258,7 @@ fn count<T: SimdReal>(labels: &Labels, node: usize, logits: &[T]) -> Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::simd::Plain;
 
     fn plain(settings: &TrainingSettings) -> LabelTerms<'_> {
         LabelTerms { class_weights: &[], total: 1.0, shown: &[], settings }
@@ -223,6 +273,28 @@ mod tests {
         assert!((sum.total() - exact).abs() < 1e-9 * exact);
         let mut sum = SoftplusSum::default();
         sum.add(f64::NAN);
+        assert!(sum.total().is_nan());
+    }
+
+    #[test]
+    fn softplus_lanes_add_the_terms_that_count() {
+        type Lanes = [Plain<f64>; 2];
+        let add = |sum: &mut SoftplusLanes<Lanes>, counts, xs: &[[f64; LANES]; 2]| {
+            let x = Lanes::load(xs);
+            sum.add(counts, x, x.exp_of_minus_abs());
+        };
+        let (mut sum, mut exact) = (SoftplusLanes::new(), SoftplusSum::default());
+        for k in 0..100 {
+            let xs: [_; 2] = std::array::from_fn(|h| std::array::from_fn(|l| f64::from(k) * 0.3 - (8 * h + l) as f64));
+            add(&mut sum, [0b0110_0001, k as u8], &xs);
+            let bits = u32::from(k as u8) << 8 | 0b0110_0001;
+            let counted = (0..16).filter(|l| bits >> l & 1 == 1);
+            counted.for_each(|l| exact.add(xs.as_flattened()[l]));
+        }
+        let (found, exact) = (sum.total(), exact.total());
+        assert!((found - exact).abs() < 1e-9 * exact, "{found} {exact}");
+        let mut sum = SoftplusLanes::new();
+        add(&mut sum, [0, 1], &[[f64::NAN; LANES]; 2]);
         assert!(sum.total().is_nan());
     }
 

@@ -12,9 +12,10 @@
 //!
 //! The forward pass keeps `q_i`. So the backward pass visits each edge once, from its source `j`, and reads `g_i`.
 
+use super::edge_block::EDGES;
 use super::forward::add_rows;
 use super::input::{INVERSE, LARGEST, SCORE, SHARED, leaky};
-use super::symmetric::{EDGES, Node, Pass, folded, following};
+use super::symmetric::{Node, Pass, following, gathered};
 use crate::kernels::forms::FormKernel;
 use crate::kernels::simd::{
     Arithmetic, Isa, Lanes, P, Pair, Registers, SimdReal, Stored, V, in_blocks, prefetch_ahead, vectors,
@@ -138,9 +139,9 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'_, T, S, F, I> {
                 let heads = if first + B == width { lane_heads } else { LANES };
                 let pairs = &targets.as_chunks::<2>().0[..edges.div_ceil(2)];
                 for (&[a, b], to) in pairs.iter().zip(values.as_chunks_mut::<2>().0) {
-                    let products = [own.dot(&Registers::load(row(a))), own.dot(&Registers::load(row(b)))];
+                    let products = own.dot_each([&Registers::load(row(a)), &Registers::load(row(b))]);
                     let earlier = if first > 0 { P::<T, I>::load(to) } else { P::<T, I>::zero() };
-                    *to = folded::<T, I>(products, earlier, heads).arrays();
+                    *to = products.add(earlier).fold(heads).arrays();
                 }
             }
         });
@@ -156,7 +157,7 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'_, T, S, F, I> {
         node: &Node<'_, T, S, I>,
         block: &mut Block<T>,
     ) -> P<T, I> {
-        let states = |slot| self.of_targets::<H>(k, slot, block);
+        let states = |slot: usize| gathered::<T, I, H>(&block.targets, k, |i| &self.states[i][slot]);
         let score = states(SCORE).add(P::<T, I>::both(node.scores[1]));
         let alpha = leaky(score, self.slope).sub(states(LARGEST)).exp().mul(states(INVERSE));
         let lanes = (1u32 << (used * H)) - 1;
@@ -171,21 +172,6 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'_, T, S, F, I> {
         *values = alpha.mul(keep).arrays();
         let d_leaky = alpha.mul(products.mul(keep).sub(shared));
         score.if_positive(d_leaky, d_leaky.mul(self.slope))
-    }
-
-    /// Returns a slot of the states of targets, for pair number `k` of vectors of values.
-    #[inline(always)]
-    fn of_targets<const H: usize>(&self, k: usize, slot: usize, block: &Block<T>) -> P<T, I> {
-        if H == 1 {
-            let mut lanes = [[T::ZERO; LANES]; 2];
-            for (i, lane) in block.targets.as_chunks::<{ 2 * LANES }>().0[k].iter().zip(lanes.as_flattened_mut()) {
-                *lane = self.states[*i as usize][slot][0];
-            }
-            return P::<T, I>::load(&lanes);
-        }
-        let [a, b] = block.targets.as_chunks::<2>().0[k];
-        let [a, b] = [&self.states[a as usize][slot], &self.states[b as usize][slot]];
-        P::<T, I>::join(V::<T, I>::load(a), V::<T, I>::load(b))
     }
 }
 

@@ -9,10 +9,12 @@
 mod backward;
 mod by_source;
 mod edge;
+mod edge_block;
 mod forward;
 mod input;
 mod messages;
 mod one_head;
+mod pairs;
 mod report;
 mod scores;
 mod symmetric;

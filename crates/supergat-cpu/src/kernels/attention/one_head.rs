@@ -112,7 +112,7 @@ fn largest_lane<T: SimdReal, I: Isa>(pair: P<T, I>) -> T {
 
 /// Returns the lowest bits of the first sixteen bytes, and zeros for those that are missing.
 #[inline(always)]
-fn low_bits(bytes: &[u8]) -> [u8; 2] {
+pub(super) fn low_bits(bytes: &[u8]) -> [u8; 2] {
     let mut padded = [0; 2 * LANES];
     let bytes = match bytes.first_chunk() {
         Some(bytes) => bytes,

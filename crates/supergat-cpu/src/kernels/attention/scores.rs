@@ -2,7 +2,6 @@
 
 use super::forward::BLOCK;
 use super::input::leaky;
-use super::symmetric::folded;
 use crate::kernels::forms::FormKernel;
 use crate::kernels::simd::{Arithmetic, Isa, Lanes, P, Pair, Registers, SimdReal, Stored, V, in_blocks};
 use std::slice;
@@ -80,10 +79,9 @@ impl<T: SimdReal, S: Stored<T>, I: Isa> Scores<'_, T, S, I> {
                     prefetch(&self.others[self.row(next) + first..][..B]);
                 }
                 let (a, b) = (self.row(pair[0]) + first, self.row(pair[pair.len() - 1]) + first);
-                let (a, b) =
-                    (own.dot(&Registers::load(&self.others[a..])), own.dot(&Registers::load(&self.others[b..])));
+                let rows = [Registers::load(&self.others[a..]), Registers::load(&self.others[b..])];
                 let earlier = if first > 0 { P::<T, I>::load(product) } else { P::<T, I>::zero() };
-                *product = folded::<T, I>([a, b], earlier, heads).arrays();
+                *product = own.dot_each([&rows[0], &rows[1]]).add(earlier).fold(heads).arrays();
             }
         });
     }

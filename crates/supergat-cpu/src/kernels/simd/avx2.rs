@@ -240,6 +240,25 @@ impl Lanes for Single {
     fn any(self) -> bool {
         intrinsics!(_mm256_movemask_ps(_mm256_cmp_ps::<_CMP_NEQ_UQ>(self.0, _mm256_setzero_ps())) != 0)
     }
+    /// Adds halves, then quarters, then single lanes of all vectors, which stay in order.
+    #[inline(always)]
+    fn sums(vectors: &[[f32; LANES]; LANES]) -> Self {
+        intrinsics!({
+            let mut halves = [_mm256_setzero_ps(); 4];
+            for (k, sum) in halves.iter_mut().enumerate() {
+                let (a, b) = (Self::load(&vectors[k]).0, Self::load(&vectors[k + 4]).0);
+                let (low, high) = (_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b));
+                *sum = _mm256_add_ps(low, high);
+            }
+            let mut quarters = [_mm256_setzero_ps(); 2];
+            for (k, sum) in quarters.iter_mut().enumerate() {
+                let (a, b) = (halves[2 * k], halves[2 * k + 1]);
+                *sum = _mm256_add_ps(_mm256_shuffle_ps::<0x44>(a, b), _mm256_shuffle_ps::<0xEE>(a, b));
+            }
+            let [a, b] = quarters;
+            Self(_mm256_add_ps(_mm256_shuffle_ps::<0x88>(a, b), _mm256_shuffle_ps::<0xDD>(a, b)))
+        })
+    }
 }
 
 /// Eight numbers in two registers. Every operation rounds as [`Plain`] does, so principal components have the

@@ -196,6 +196,52 @@ impl Pair for Wide {
     fn any(self) -> bool {
         intrinsics!(_mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(self.0, _mm512_setzero_ps()) != 0)
     }
+    #[inline(always)]
+    fn fold(self, heads: usize) -> Self {
+        intrinsics!({
+            let mut v = self.0;
+            if heads <= 4 {
+                v = _mm512_add_ps(v, _mm512_shuffle_f32x4::<0b10_11_00_01>(v, v));
+            }
+            if heads <= 2 {
+                v = _mm512_add_ps(v, _mm512_shuffle_ps::<0b01_00_11_10>(v, v));
+            }
+            if heads == 1 {
+                v = _mm512_add_ps(v, _mm512_shuffle_ps::<0b10_11_00_01>(v, v));
+            }
+            Self(v)
+        })
+    }
+    #[inline(always)]
+    fn sum_each(a: Self, b: Self) -> Self {
+        let (low, high) = intrinsics!((
+            _mm512_shuffle_f32x4::<0b01_00_01_00>(a.0, b.0),
+            _mm512_shuffle_f32x4::<0b11_10_11_10>(a.0, b.0)
+        ));
+        Self(low).add(Self(high))
+    }
+    /// Adds halves, then quarters, then single lanes of all vectors, and brings the sums into order.
+    #[inline(always)]
+    fn sums(vectors: &[[f32; LANES]; 2 * LANES]) -> Self {
+        let pairs = vectors.as_chunks::<2>().0;
+        intrinsics!({
+            let mut halves = [_mm512_setzero_ps(); 4];
+            for (k, sum) in halves.iter_mut().enumerate() {
+                let (a, b) = (Self::load(&pairs[2 * k]).0, Self::load(&pairs[2 * k + 1]).0);
+                let (low, high) = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xDD>(a, b));
+                *sum = _mm512_add_ps(low, high);
+            }
+            let mut quarters = [_mm512_setzero_ps(); 2];
+            for (k, sum) in quarters.iter_mut().enumerate() {
+                let (a, b) = (halves[2 * k], halves[2 * k + 1]);
+                *sum = _mm512_add_ps(_mm512_shuffle_ps::<0x44>(a, b), _mm512_shuffle_ps::<0xEE>(a, b));
+            }
+            let [a, b] = quarters;
+            let sums = _mm512_add_ps(_mm512_shuffle_ps::<0x88>(a, b), _mm512_shuffle_ps::<0xDD>(a, b));
+            let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+            Self(_mm512_permutexvar_ps(order, sums))
+        })
+    }
 }
 
 #[inline(always)]

@@ -202,6 +202,15 @@ mod tests {
         assert_eq!(X::join(low, high).arrays(), c.arrays());
         assert_eq!(X::both(low).arrays(), parts(low, low));
         assert_eq!(c.sum().array(), low.add(high).array());
+        assert_eq!(X::sum_each(c, b).arrays(), parts(low.add(high), x.add(y)));
+        for heads in [1, 2, 4, 8] {
+            assert_eq!(b.exp().fold(heads).arrays(), parts(x.exp().fold(heads), y.exp().fold(heads)));
+        }
+        let vectors: [_; 16] =
+            std::array::from_fn(|k| b.mul(X::splat(X::Item::from_f64(0.1 * k as f64))).exp().arrays()[k % 2]);
+        for (sum, vector) in X::sums(&vectors).arrays().as_flattened().iter().zip(&vectors) {
+            assert_eq!(*sum, X::Half::load(vector).fold(1).array()[0]);
+        }
         assert_eq!(c.sub(b).arrays(), parts(low.sub(x), high.sub(y)));
         assert_eq!(c.mul(b).arrays(), parts(low.mul(x), high.mul(y)));
         assert_eq!(c.div(b).arrays(), parts(low.div(x), high.div(y)));

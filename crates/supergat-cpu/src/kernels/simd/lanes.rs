@@ -87,6 +87,16 @@ pub trait Lanes: Arithmetic {
     fn any(self) -> bool;
     /// Loads a vector that is stored as bfloat16.
     fn widen(halves: &[u16; LANES]) -> Self;
+
+    /// Returns the sum of the lanes of each vector, the bits of which are those of [`Lanes::fold`].
+    #[inline(always)]
+    fn sums(vectors: &[[Self::Item; LANES]; LANES]) -> Self {
+        let mut sums = [Self::Item::ZERO; LANES];
+        for (sum, vector) in sums.iter_mut().zip(vectors) {
+            *sum = Self::load(vector).fold(1).array()[0];
+        }
+        Self::load(&sums)
+    }
 }
 
 /// Two vectors that are next to each other in memory: one register, where the instruction set has registers that long.
@@ -112,6 +122,26 @@ pub trait Pair: Arithmetic {
     fn widen(halves: &[[u16; LANES]; 2]) -> Self;
     /// Returns whether any lane is not zero.
     fn any(self) -> bool;
+
+    /// Applies [`Lanes::fold`] to both vectors.
+    #[inline(always)]
+    fn fold(self, heads: usize) -> Self {
+        let [a, b] = self.halves();
+        Self::join(a.fold(heads), b.fold(heads))
+    }
+
+    /// Returns the sums of the two vectors of `a` and of those of `b`.
+    #[inline(always)]
+    fn sum_each(a: Self, b: Self) -> Self {
+        Self::join(a.sum(), b.sum())
+    }
+
+    /// Returns the sum of the lanes of each vector, like [`Lanes::sums`].
+    #[inline(always)]
+    fn sums(vectors: &[[Self::Item; LANES]; 2 * LANES]) -> Self {
+        let halves = vectors.as_chunks::<LANES>().0;
+        Self::join(Self::Half::sums(&halves[0]), Self::Half::sums(&halves[1]))
+    }
 
     /// Returns the sum of the two vectors.
     #[inline(always)]

@@ -83,6 +83,21 @@ impl<T: SimdReal, I: Isa, const B: usize> Registers<T, I, B> {
         if B % 2 == 1 { sum.add(self.last) } else { sum }
     }
 
+    /// Returns the lane-wise sums of products with each of two rows.
+    #[inline(always)]
+    pub fn dot_each(&self, rows: [&Self; 2]) -> P<T, I> {
+        let mut sums = [P::<T, I>::zero(); 2];
+        for k in 0..B / 2 {
+            sums[0] = self.pairs[k].mul_add(rows[0].pairs[k], sums[0]);
+            sums[1] = self.pairs[k].mul_add(rows[1].pairs[k], sums[1]);
+        }
+        let sum = P::<T, I>::sum_each(sums[0], sums[1]);
+        if B % 2 == 1 {
+            return P::<T, I>::both(self.last).mul_add(P::<T, I>::join(rows[0].last, rows[1].last), sum);
+        }
+        sum
+    }
+
     /// Returns the lane-wise sum of products.
     #[inline(always)]
     pub fn dot(&self, row: &Self) -> V<T, I> {
