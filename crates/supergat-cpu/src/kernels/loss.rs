@@ -1,7 +1,8 @@
 //! Losses of node labels, their gradients, and the counts behind accuracy and micro-F1.
 
 use super::parts::{Parts, PerPart, Rows};
-use crate::kernels::simd::{Pair, SimdReal};
+use crate::kernels::simd::{Arithmetic as _, Isa, Kernel, Lanes as _, P, Pair, SimdReal, dispatch, largest_lane};
+use std::ops::Range;
 use supergat_core::Real as _;
 use supergat_core::heads::LANES;
 use supergat_core::hyperparameters::TrainingSettings;
@@ -128,40 +129,109 @@ pub fn label_loss_backward<T: SimdReal>(
     gradient: &mut [T],
     partial: &mut [f64],
 ) -> f64 {
-    let (classes, focal_gamma) = (labels.classes(), terms.settings.focal_gamma);
+    let classes = labels.classes();
     let outputs = (Rows { data: gradient, width: classes }, PerPart { data: &mut partial[..parts.len()], width: 1 });
     parts.for_each(outputs, |nodes, (gradient, loss)| {
-        loss.data[0] = 0.0;
-        for (i, row) in nodes.zip(gradient.data.chunks_exact_mut(classes)) {
+        loss.data[0] = dispatch(LabelLoss { nodes, labels, chosen, terms, logits, gradient: gradient.data });
+    });
+    partial[..parts.len()].iter().sum::<f64>() / terms.total
+}
+
+/// Loss and gradient of a range of nodes.
+struct LabelLoss<'a, T> {
+    nodes: Range<usize>,
+    labels: &'a Labels,
+    chosen: &'a [bool],
+    terms: LabelTerms<'a>,
+    logits: &'a [T],
+    gradient: &'a mut [T],
+}
+
+impl<T: SimdReal> Kernel for LabelLoss<'_, T> {
+    type Number = T;
+    type Output = f64;
+    const USES_AVX512: bool = true;
+
+    #[inline(always)]
+    fn run<I: Isa>(self) -> f64 {
+        let Self { nodes, labels, chosen, terms, logits, gradient } = self;
+        let (classes, gamma) = (labels.classes(), terms.settings.focal_gamma);
+        let mut loss = 0.0;
+        for (i, row) in nodes.zip(gradient.chunks_exact_mut(classes)) {
             if !chosen[i] || terms.shown.get(i) == Some(&1) {
                 row.fill(T::ZERO);
                 continue;
             }
             let logits = &logits[i * classes..(i + 1) * classes];
-            let weight = match labels {
-                Labels::Single { of, .. } if !terms.class_weights.is_empty() => terms.class_weights[of[i] as usize],
-                _ => 1.0,
-            };
-            let (value, factor) = match labels {
-                _ if focal_gamma == 0.0 => (row_loss(labels, i, logits), 1.0),
-                Labels::Single { .. } => focal(row_loss(labels, i, logits), focal_gamma),
-                Labels::Multi { .. } => (0.0, 1.0),
-            };
-            loss.data[0] += weight * value;
-            row_gradient(labels, i, logits, T::from_f64(weight * factor / terms.total), row);
-            if let Labels::Multi { classes, of } = labels
-                && focal_gamma > 0.0
-            {
-                for ((o, x), y) in row.iter_mut().zip(logits).zip(&of[i * classes..]) {
-                    let (x, y) = (x.to_f64(), *y == 1);
-                    let (value, factor) = focal(softplus(if y { -x } else { x }), focal_gamma);
-                    loss.data[0] += value / *classes as f64;
-                    *o *= T::from_f64(factor);
+            loss += match labels {
+                Labels::Single { of, .. } => {
+                    let own = of[i] as usize;
+                    let weight = terms.class_weights.get(own).copied().unwrap_or(1.0);
+                    one_label::<T, I>(own, logits, [weight, weight / terms.total], gamma, row)
                 }
-            }
+                Labels::Multi { of, .. } => many_labels(&of[i * classes..], logits, 1.0 / terms.total, gamma, row),
+            };
         }
-    });
-    partial[..parts.len()].iter().sum::<f64>() / terms.total
+        loss
+    }
+}
+
+/// Returns the loss of a node of one class, times the first of the weights, and writes its gradient, times the second.
+#[inline(always)]
+fn one_label<T: SimdReal, I: Isa>(own: usize, logits: &[T], weights: [f64; 2], gamma: f64, out: &mut [T]) -> f64 {
+    let mut largest = P::<T, I>::splat(T::NEG_INFINITY);
+    for logits in logits.chunks(2 * LANES) {
+        largest = padded::<T, I>(logits).max(largest);
+    }
+    let largest = largest_lane::<T, I>(largest);
+    let mut sums = P::<T, I>::zero();
+    for (logits, out) in logits.chunks(2 * LANES).zip(out.chunks_mut(2 * LANES)) {
+        let exp = padded::<T, I>(logits).sub(P::<T, I>::splat(largest)).exp();
+        sums = sums.add(exp);
+        out.copy_from_slice(&exp.arrays().as_flattened()[..out.len()]);
+    }
+    let sum = sums.sum().fold(1).array()[0];
+    let value = sum.to_f64().ln() + (largest - logits[own]).to_f64();
+    let (value, factor) = if gamma == 0.0 { (value, 1.0) } else { focal(value, gamma) };
+    let weight = T::from_f64(weights[1] * factor);
+    let scale = weight / sum;
+    for o in &mut *out {
+        *o *= scale;
+    }
+    out[own] = out[own] - weight;
+    weights[0] * value
+}
+
+/// Loads at most two vectors of logits. Lanes without one have the weight exp(-infinity) = 0.
+#[inline(always)]
+fn padded<T: SimdReal, I: Isa>(logits: &[T]) -> P<T, I> {
+    if let Some(both) = logits.as_chunks().0.first_chunk() {
+        return P::<T, I>::load(both);
+    }
+    let mut lanes = [[T::NEG_INFINITY; LANES]; 2];
+    lanes.as_flattened_mut()[..logits.len()].copy_from_slice(logits);
+    P::<T, I>::load(&lanes)
+}
+
+/// Returns the loss of a node of many classes, the mean over classes, and writes its gradient, times `weight`.
+#[inline(never)]
+fn many_labels<T: SimdReal>(labels: &[u8], logits: &[T], weight: f64, gamma: f64, out: &mut [T]) -> f64 {
+    let per_class = T::from_f64(weight / logits.len() as f64);
+    for ((o, &x), &y) in out.iter_mut().zip(logits).zip(labels) {
+        let p = T::ONE / (T::ONE + (-x).exp());
+        *o = (p - T::from_f64(f64::from(y))) * per_class;
+    }
+    if gamma == 0.0 {
+        return mean_of_labels(labels, logits);
+    }
+    let mut loss = 0.0;
+    for ((o, x), y) in out.iter_mut().zip(logits).zip(labels) {
+        let (x, y) = (x.to_f64(), *y == 1);
+        let (value, factor) = focal(softplus(if y { -x } else { x }), gamma);
+        loss += value / logits.len() as f64;
+        *o *= T::from_f64(factor);
+    }
+    loss
 }
 
 fn softplus(x: f64) -> f64 {
@@ -186,38 +256,17 @@ fn row_loss<T: SimdReal>(labels: &Labels, node: usize, logits: &[T]) -> f64 {
             let sum: T = logits.iter().map(|&x| (x - largest).exp()).sum();
             sum.to_f64().ln() + (largest - logits[of[node] as usize]).to_f64()
         }
-        Labels::Multi { classes, of } => {
-            let mut sum = SoftplusSum::default();
-            for (&x, &y) in logits.iter().zip(&of[node * classes..]) {
-                sum.add(if y == 1 { -x } else { x });
-            }
-            sum.total() / *classes as f64
-        }
+        Labels::Multi { classes, of } => mean_of_labels(&of[node * classes..], logits),
     }
 }
 
-fn row_gradient<T: SimdReal>(labels: &Labels, node: usize, logits: &[T], weight: T, out: &mut [T]) {
-    match labels {
-        Labels::Single { of, .. } => {
-            let largest = logits.iter().copied().fold(T::NEG_INFINITY, T::max);
-            let mut sum = T::ZERO;
-            for (o, &x) in out.iter_mut().zip(logits) {
-                *o = (x - largest).exp();
-                sum += *o;
-            }
-            let factor = weight / sum;
-            out.iter_mut().for_each(|o| *o *= factor);
-            let own = &mut out[of[node] as usize];
-            *own = *own - weight;
-        }
-        Labels::Multi { classes, of } => {
-            let weight = weight / T::from_f64(*classes as f64);
-            for ((o, &x), &y) in out.iter_mut().zip(logits).zip(&of[node * classes..]) {
-                let p = T::ONE / (T::ONE + (-x).exp());
-                *o = (p - T::from_f64(f64::from(y))) * weight;
-            }
-        }
+/// Returns the mean loss over the classes of a node.
+fn mean_of_labels<T: SimdReal>(labels: &[u8], logits: &[T]) -> f64 {
+    let mut sum = SoftplusSum::default();
+    for (&x, &y) in logits.iter().zip(labels) {
+        sum.add(if y == 1 { -x } else { x });
     }
+    sum.total() / logits.len() as f64
 }
 
 /// Returns the sum of the losses of the listed nodes, and their counts.

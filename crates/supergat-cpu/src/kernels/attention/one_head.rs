@@ -2,7 +2,9 @@
 
 use super::forward::{BLOCK, add_rows, add_to_both, centre};
 use super::input::{Attention, INVERSE, LARGEST, SCORE, leaky};
-use crate::kernels::simd::{Arithmetic, Isa, Lanes, P, Pair, SimdReal, Stored, V, clear_row, scale_row, vectors};
+use crate::kernels::simd::{
+    Arithmetic, Isa, Lanes, P, Pair, SimdReal, Stored, V, clear_row, largest_lane, scale_row, vectors,
+};
 use std::ops::Range;
 use supergat_core::heads::LANES;
 use supergat_core::memory::prefetch_part;
@@ -100,14 +102,6 @@ pub(super) fn forward<T: SimdReal, S: Stored<T>, I: Isa>(
     centre::<T, I>(above, out, inverse, sum_above.sum().fold(1));
     state[LARGEST] = [largest; LANES];
     state[INVERSE] = inverse.array();
-}
-
-/// Returns the largest number of a pair.
-#[inline(always)]
-fn largest_lane<T: SimdReal, I: Isa>(pair: P<T, I>) -> T {
-    let [a, b] = pair.halves();
-    let [a, b, c, d, e, f, g, h] = a.max(b).array();
-    (a.max(e).max(b.max(f))).max(c.max(g).max(d.max(h)))
 }
 
 /// Returns the lowest bits of the first sixteen bytes, and zeros for those that are missing.

@@ -27,7 +27,7 @@ pub use portable::{Plain, Portable};
 pub use registers::Registers;
 pub(crate) use rows::in_blocks;
 pub use rows::{
-    add_by_sign, add_scaled, add_two_scaled, clear_row, dot, dot_leaky, load_two, prefetch_ahead, scale_row, store_two,
-    vectors, vectors_mut,
+    add_by_sign, add_scaled, add_two_scaled, clear_row, dot, dot_leaky, largest_lane, load_two, prefetch_ahead,
+    scale_row, store_two, vectors, vectors_mut,
 };
 pub use stored::{Stored, round, widen};

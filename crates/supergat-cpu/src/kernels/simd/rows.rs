@@ -38,6 +38,14 @@ pub fn store_two<T: SimdReal, I: Isa>(row: &mut [[T; LANES]], first: usize, both
     }
 }
 
+/// Returns the largest number of a pair.
+#[inline(always)]
+pub fn largest_lane<T: SimdReal, I: Isa>(pair: P<T, I>) -> T {
+    let [a, b] = pair.halves();
+    let [a, b, c, d, e, f, g, h] = a.max(b).array();
+    (a.max(e).max(b.max(f))).max(c.max(g).max(d.max(h)))
+}
+
 /// Numbers between those that are prefetched and those that are processed, where rows are read one after another.
 const AHEAD: usize = 1024;
 
