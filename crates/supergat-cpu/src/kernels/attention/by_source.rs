@@ -102,6 +102,7 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'_, T, S, F, I> {
     #[inline(always)]
     fn collect_targets(&self, places: Range<usize>, block: &mut Block<T>) -> usize {
         let (incoming, active) = (&self.input.incoming, self.gradient.active);
+        self.prefetch_outgoing(places.start, places.len());
         let next = following(incoming.nodes, places.start + self.ahead, places.len());
         let mut edges = 0;
         for (&next, place) in next.iter().zip(places) {
@@ -109,7 +110,6 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'_, T, S, F, I> {
             if active[next] {
                 prefetch_part(self.states, next, 1);
                 prefetch_part(self.out, next * self.width, self.width);
-                prefetch_part(incoming.offsets, next, 1);
             }
             let i = incoming.nodes[place];
             // A block has at most `EDGES` places; the compiler sees that no index is out of bounds.

@@ -100,6 +100,7 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'_, T, S, F, I> {
         for start in list.clone().step_by(self.block) {
             let others = &incoming.nodes[start..(start + self.block).min(list.end)];
             let next = following(incoming.nodes, start + self.ahead, others.len());
+            self.prefetch_outgoing(start, others.len());
             self.collect([others, next], start, block);
             if learns {
                 self.products::<H>([others, next], node, block);
@@ -145,7 +146,6 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'_, T, S, F, I> {
             if F::GO {
                 prefetch_part(self.sources, next as usize, 1);
             }
-            prefetch_part(incoming.offsets, next as usize, 1);
             *to = j;
             // The edge to the neighbour, among the neighbour's incoming edges.
             let outgoing = incoming.offsets[j as usize] as usize + place as usize;

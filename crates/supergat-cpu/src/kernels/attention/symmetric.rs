@@ -18,6 +18,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use supergat_core::device::STATE;
 use supergat_core::heads::LANES;
+use supergat_core::memory::prefetch_part;
 
 /// Largest number of edges between prefetching a neighbour's rows and using them.
 const AHEAD: usize = 12;
@@ -188,6 +189,20 @@ impl<'a, T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'a, T, S, F, I> 
             d_scores = [d_scores[0].add(d[0]), d_scores[1].add(d[1])];
         }
         d_scores
+    }
+
+    /// Prefetches the dropout bits of edges to the neighbours that follow `count` edges from place `start` on. Where these
+    /// bits are depends on the neighbour, so that its first edge is prefetched still earlier.
+    #[inline(always)]
+    pub(super) fn prefetch_outgoing(&self, start: usize, count: usize) {
+        let (incoming, places) = (&self.input.incoming, self.gradient.place_at_target);
+        let [next, far] = [1, 2].map(|k| following(incoming.nodes, start + k * self.ahead, count));
+        for ((&next, &far), &place) in next.iter().zip(far).zip(following(places, start + self.ahead, count)) {
+            prefetch_part(incoming.offsets, far as usize, 1);
+            if let Some(mask) = self.input.keep {
+                prefetch_part(mask.keep, incoming.offsets[next as usize] as usize + place as usize, 1);
+            }
+        }
     }
 
     #[inline(always)]
