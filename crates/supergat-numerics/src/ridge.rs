@@ -29,6 +29,10 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
+    fn columns(&self) -> usize {
+        self.examples.first().map_or(0, |example| example.features.columns())
+    }
+
     /// Returns column and value of the non-zero entries of a node's row, normalised to length one.
     fn of(&self, (example, node): NodeRef) -> Vec<(usize, f64)> {
         let scaled = |column: usize, value: f32| {
@@ -96,33 +100,20 @@ pub struct Classifier<'a> {
     diagonal: Vec<f64>,
     /// Leave-one-out scores of the training nodes.
     left_out: Vec<f64>,
-    /// Squared leave-one-out error.
-    error: f64,
 }
 
 impl<'a> Classifier<'a> {
     /// Fits the classifier to the classes of some nodes.
     pub fn fit(examples: &'a [Example<f32>], nodes: &[NodeRef], class_of: &[usize], classes: usize) -> Self {
-        let with = |scale| Self::with(examples, nodes, class_of, classes, scale, &LAMBDAS);
+        let with = |scale| Choice::best(Rows { examples, scale }, nodes, class_of, classes, &LAMBDAS);
         let (plain, scaled) = rayon::join(|| with(None), || with(Some(column_scale(examples))));
-        if scaled.error < plain.error { scaled } else { plain }
+        Self::new(if scaled.fit.error < plain.fit.error { scaled } else { plain }, classes)
     }
 
-    fn with(
-        examples: &'a [Example<f32>],
-        nodes: &[NodeRef],
-        class_of: &[usize],
-        classes: usize,
-        scale: Option<Vec<f64>>,
-        lambdas: &[f64],
-    ) -> Self {
-        let rows = Rows { examples, scale };
-        let labelled: Vec<Vec<(usize, f64)>> = nodes.iter().map(|node| rows.of(*node)).collect();
-        let columns = examples.first().map_or(0, |example| example.features.columns());
-        let kernel = kernel(&labelled, columns);
-        let fits: Vec<_> = lambdas.par_iter().map(|lambda| Fit::new(&kernel, class_of, classes, *lambda)).collect();
-        let best = fits.into_iter().min_by(|x, y| x.error.total_cmp(&y.error)).expect("there are lambdas");
-        let n = nodes.len();
+    fn new(choice: Choice<'a>, classes: usize) -> Self {
+        let Choice { rows, labelled, fit } = choice;
+        let (n, columns) = (labelled.len(), rows.columns());
+        let g = product_with_transpose(&fit.inverse, n);
         let (mut column_index, mut used) = (vec![None; columns], 0);
         for &(column, _) in labelled.iter().flatten() {
             if column_index[column].is_none() {
@@ -139,13 +130,12 @@ impl<'a> Classifier<'a> {
             offset: vec![0.0; classes],
             influence: vec![0.0; used as usize * n],
             influence_offset: vec![0.0; n],
-            diagonal: (0..n).map(|i| best.g[i * n + i]).collect(),
-            a: best.a,
-            left_out: best.left_out,
-            error: best.error,
+            diagonal: fit.diagonal,
+            a: fit.a,
+            left_out: fit.left_out,
         };
         for (i, row) in labelled.iter().enumerate() {
-            let (a, g) = (&all.a[i * classes..(i + 1) * classes], &best.g[i * n..(i + 1) * n]);
+            let (a, g) = (&all.a[i * classes..(i + 1) * classes], &g[i * n..(i + 1) * n]);
             add(&mut all.offset, 1.0, a);
             add(&mut all.influence_offset, 1.0, g);
             for &(column, value) in row {
@@ -192,10 +182,32 @@ impl<'a> Classifier<'a> {
     }
 }
 
-/// Ridge regression with one lambda.
+/// The best fit with one scaling of the columns.
+struct Choice<'a> {
+    rows: Rows<'a>,
+    /// Rows of the training nodes.
+    labelled: Vec<Vec<(usize, f64)>>,
+    fit: Fit,
+}
+
+impl<'a> Choice<'a> {
+    fn best(rows: Rows<'a>, nodes: &[NodeRef], class_of: &[usize], classes: usize, lambdas: &[f64]) -> Self {
+        let labelled: Vec<Vec<(usize, f64)>> = nodes.iter().map(|node| rows.of(*node)).collect();
+        let kernel = kernel(&labelled, rows.columns());
+        let fits: Vec<_> = lambdas.par_iter().map(|lambda| Fit::new(&kernel, class_of, classes, *lambda)).collect();
+        let fit = fits.into_iter().min_by(|x, y| x.error.total_cmp(&y.error)).expect("there are lambdas");
+        Self { rows, labelled, fit }
+    }
+}
+
+/// Ridge regression with one lambda. With K + lambda I = L L' and M = L^-1: G = M' M, so neither A nor the diagonal
+/// of G needs G itself.
 struct Fit {
-    g: Vec<f64>,
+    /// M, lower triangular.
+    inverse: Vec<f64>,
     a: Vec<f64>,
+    /// Diagonal of G.
+    diagonal: Vec<f64>,
     left_out: Vec<f64>,
     /// Squared leave-one-out error.
     error: f64,
@@ -204,21 +216,29 @@ struct Fit {
 impl Fit {
     fn new(kernel: &[f64], class_of: &[usize], classes: usize, lambda: f64) -> Self {
         let n = class_of.len();
-        let mut g = kernel.to_vec();
-        (0..n).for_each(|i| g[i * n + i] += lambda);
-        invert(&mut g, n);
+        let mut matrix = kernel.to_vec();
+        (0..n).for_each(|i| matrix[i * n + i] += lambda);
+        let inverse = inverse_of_factor(&mut matrix, n);
         let (mut a, mut left_out, mut error) = (vec![0.0; n * classes], vec![0.0; n * classes], 0.0);
+        let (mut diagonal, mut of_classes) = (vec![0.0; n], vec![0.0; classes]);
         for i in 0..n {
-            let a = &mut a[i * classes..(i + 1) * classes];
-            class_of.iter().enumerate().for_each(|(j, class)| a[*class] += g[i * n + j]);
+            let row = &inverse[i * n..][..=i];
+            of_classes.fill(0.0);
+            row.iter().zip(class_of).for_each(|(value, class)| of_classes[*class] += value);
+            for (j, value) in row.iter().enumerate() {
+                diagonal[j] += value * value;
+                add(&mut a[j * classes..(j + 1) * classes], *value, &of_classes);
+            }
+        }
+        for i in 0..n {
             for class in 0..classes {
                 let wanted = f64::from(u8::from(class == class_of[i]));
-                let miss = a[class] / g[i * n + i];
+                let miss = a[i * classes + class] / diagonal[i];
                 left_out[i * classes + class] = wanted - miss;
                 error += miss * miss;
             }
         }
-        Self { g, a, left_out, error }
+        Self { inverse, a, diagonal, left_out, error }
     }
 }
 
@@ -237,21 +257,35 @@ fn kernel(rows: &[Vec<(usize, f64)>], columns: usize) -> Vec<f64> {
     kernel
 }
 
-/// Inverts a symmetric positive definite matrix in place, by Gauss-Jordan elimination without pivoting.
-fn invert(matrix: &mut [f64], n: usize) {
-    let mut pivot_row = vec![0.0; n];
+/// Returns the inverse of the factor L of a symmetric positive definite matrix L L', of which the lower triangle is
+/// read and overwritten.
+fn inverse_of_factor(matrix: &mut [f64], n: usize) -> Vec<f64> {
+    let (mut inverse, mut column) = (vec![0.0; n * n], vec![0.0; n]);
     for k in 0..n {
-        let pivot = matrix[k * n + k];
-        pivot_row.copy_from_slice(&matrix[k * n..(k + 1) * n]);
-        pivot_row[k] = 1.0;
-        pivot_row.iter_mut().for_each(|value| *value /= pivot);
-        for i in (0..n).filter(|i| *i != k) {
-            let row = &mut matrix[i * n..(i + 1) * n];
-            let factor = std::mem::replace(&mut row[k], 0.0);
-            add(row, -factor, &pivot_row);
+        let (above, below) = inverse.split_at_mut((k + 1) * n);
+        let row = &mut above[k * n..][..=k];
+        row[k] = 1.0;
+        let factor = 1.0 / matrix[k * n + k].sqrt();
+        row.iter_mut().for_each(|value| *value *= factor);
+        for i in k + 1..n {
+            column[i] = matrix[i * n + k] * factor;
+            add(&mut matrix[i * n..][k + 1..=i], -column[i], &column[k + 1..=i]);
+            add(&mut below[(i - k - 1) * n..][..=k], -column[i], row);
         }
-        matrix[k * n..(k + 1) * n].copy_from_slice(&pivot_row);
     }
+    inverse
+}
+
+/// Returns M' M for a lower triangular M.
+fn product_with_transpose(lower: &[f64], n: usize) -> Vec<f64> {
+    let mut product = vec![0.0; n * n];
+    for k in 0..n {
+        let row = &lower[k * n..][..=k];
+        for (i, value) in row.iter().enumerate() {
+            add(&mut product[i * n..][..=k], *value, row);
+        }
+    }
+    product
 }
 
 /// `into += factor * values`
@@ -285,7 +319,8 @@ mod tests {
         let fit = |nodes: &[usize]| {
             let refs: Vec<NodeRef> = nodes.iter().map(|node| (0, *node)).collect();
             let classes: Vec<usize> = nodes.iter().map(|node| class(*node)).collect();
-            Classifier::with(&examples, &refs, &classes, 3, None, &[0.1])
+            let rows = Rows { examples: &examples, scale: None };
+            Classifier::new(Choice::best(rows, &refs, &classes, 3, &[0.1]), 3)
         };
         let (all, without) = (fit(&nodes), fit(&nodes[1..]));
         for node in [nodes[0], nodes[4], 1] {
@@ -297,8 +332,7 @@ mod tests {
     #[test]
     fn inverts_a_matrix() {
         let matrix = vec![4.0, 1.0, 0.5, 1.0, 3.0, 0.2, 0.5, 0.2, 2.0];
-        let mut inverse = matrix.clone();
-        invert(&mut inverse, 3);
+        let inverse = product_with_transpose(&inverse_of_factor(&mut matrix.clone(), 3), 3);
         for i in 0..3 {
             for j in 0..3 {
                 let product: f64 = (0..3).map(|k| matrix[i * 3 + k] * inverse[k * 3 + j]).sum();
