@@ -34,12 +34,12 @@ pub(super) fn homophilies(estimate: Option<&HomophilyEstimate>) -> Vec<(f64, f64
 
 /// Returns the share of the votes of every form, in the order of [`PreferredForm::ALL`].
 pub(super) fn shares(map: &Map, degree: f64, homophilies: &[(f64, f64)]) -> [f64; 4] {
-    let column = column(map, degree);
+    let (squares, column) = (squares(map).collect::<Vec<_>>(), column(map, degree));
     let mut shares = [0.0; 4];
     for (h, weight) in homophilies {
         let row = row(map, *h);
-        let votes = squares(map).map(|(c, r, form)| (form, (-0.5 * ((c - column).powi(2) + (r - row).powi(2))).exp()));
-        let votes: Vec<(PreferredForm, f64)> = votes.collect();
+        let vote = |c: f64, r: f64| (-0.5 * ((c - column).powi(2) + (r - row).powi(2))).exp();
+        let votes: Vec<(PreferredForm, f64)> = squares.iter().map(|&(c, r, form)| (form, vote(c, r))).collect();
         let total: f64 = votes.iter().map(|(_, vote)| vote).sum();
         votes.iter().for_each(|(form, vote)| shares[*form as usize] += weight * vote / total);
     }
