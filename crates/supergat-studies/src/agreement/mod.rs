@@ -71,7 +71,7 @@ impl Agreement {
     }
 
     /// Adds the measures of one graph.
-    fn add(&mut self, example: &Example<f32>, layers: &[EdgeValues<f32>]) {
+    pub(crate) fn add(&mut self, example: &Example<f32>, layers: &[EdgeValues<f32>]) {
         self.layers.resize(layers.len(), Measures::default());
         let incoming = example.graph.incoming();
         for node in 0..example.graph.nodes() {

@@ -3,10 +3,8 @@
 use super::{Report, Run};
 use crate::Agreement;
 use crate::agreement::relative_entropy;
-use std::borrow::Cow;
-use supergat_core::Result;
 use supergat_core::words::count;
-use supergat_data::Dataset;
+use supergat_core::{EdgeValues, Example, Result};
 use supergat_figure::{Axis, Plot, Quartiles, panels};
 
 /// Maximum number of coefficients, counted as edges times heads of all layers. Larger graphs are skipped.
@@ -26,9 +24,16 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
         ));
     }
     let nodes = graphs.iter().map(|&k| run.dataset.examples[k].graph.nodes()).sum();
-    let entropy = plot("Entropy of attention", "% of the largest possible", &entropies(run, &graphs)?, &[100.0], nodes);
+    let (mut entropies, mut agreement) = (Vec::new(), Agreement::default());
+    for k in graphs {
+        let example = &run.dataset.examples[k];
+        let layers = run.model.attention(k, example)?;
+        add_entropies(&mut entropies, example, &layers);
+        agreement.add(example, &layers);
+    }
+    let entropy = plot("Entropy of attention", "% of the largest possible", &entropies, &[100.0], nodes);
     let caption = "Entropy of the attention over the neighbours of a node: 100 % is uniform attention, 0 % is attention to a single neighbour.";
-    let Agreement { layers, uniform, nodes, .. } = Agreement::of(run.model, &only(run.dataset, &graphs))?;
+    let Agreement { layers, uniform, nodes, .. } = agreement;
     if nodes == 0 {
         let missing = "Attention is not compared with labels, because no labelled node has only labelled neighbours.";
         return Ok(report.figure("attention", panels("", 1, &[entropy]), &format!("{caption} {missing}")));
@@ -43,24 +48,19 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     Ok(report.figure("attention", panels("", 1, &[entropy, divergence]), &format!("{caption} {below}")))
 }
 
-/// Returns the entropy of every node and head of each layer, in percent. The heads of a node are adjacent.
-fn entropies(run: &Run<'_>, graphs: &[usize]) -> Result<Vec<Vec<f64>>> {
-    let mut found: Vec<Vec<f64>> = Vec::new();
-    for &k in graphs {
-        let example = &run.dataset.examples[k];
-        let layers = run.model.attention(k, example)?;
-        found.resize(layers.len(), Vec::new());
-        for (values, layer) in found.iter_mut().zip(&layers) {
-            for node in 0..example.graph.nodes() {
-                let edges = example.graph.incoming().range(node);
-                let of_head = |head: usize| -> Vec<f64> {
-                    edges.clone().map(|edge| f64::from(layer.coefficients[edge * layer.heads + head])).collect()
-                };
-                values.extend((0..layer.heads).map(|head| 100.0 * relative_entropy(&of_head(head))));
-            }
+/// Adds the entropy of every node and head of one graph to that of each layer, in percent. The heads of a node are
+/// adjacent.
+fn add_entropies(entropies: &mut Vec<Vec<f64>>, example: &Example<f32>, layers: &[EdgeValues<f32>]) {
+    entropies.resize(layers.len(), Vec::new());
+    for (values, layer) in entropies.iter_mut().zip(layers) {
+        for node in 0..example.graph.nodes() {
+            let edges = example.graph.incoming().range(node);
+            let of_head = |head: usize| -> Vec<f64> {
+                edges.clone().map(|edge| f64::from(layer.coefficients[edge * layer.heads + head])).collect()
+            };
+            values.extend((0..layer.heads).map(|head| 100.0 * relative_entropy(&of_head(head))));
         }
     }
-    Ok(found)
 }
 
 /// Returns the graphs whose attention is computed: those with test nodes, or all if there are none, up to
@@ -76,26 +76,6 @@ pub(super) fn selected_graphs(run: &Run<'_>) -> Vec<usize> {
     let graphs = if tested.is_empty() { (0..run.dataset.examples.len()).collect() } else { tested };
     let sized = graphs.into_iter().map(|k| (k, run.dataset.examples[k].graph.edges()));
     sized.take_while(fits).map(|(k, _)| k).collect()
-}
-
-/// Returns the dataset restricted to some graphs, without node names.
-fn only<'a>(dataset: &'a Dataset, graphs: &[usize]) -> Cow<'a, Dataset> {
-    if graphs.len() == dataset.examples.len() {
-        return Cow::Borrowed(dataset);
-    }
-    Cow::Owned(Dataset {
-        name: dataset.name.clone(),
-        examples: graphs.iter().map(|&k| dataset.examples[k].clone()).collect(),
-        class_names: dataset.class_names.clone(),
-        node_ids: None,
-        listed_links: 0,
-        notes: Vec::new(),
-        schema: None,
-        link_schema: None,
-        splits: Vec::new(),
-        origin: None,
-        preset: None,
-    })
 }
 
 /// Draws a box for every head of every layer, or for every layer, and one for uniform attention.
