@@ -34,7 +34,7 @@ impl Ranking {
         let probability = format!("p_{}", predictions.class_names()[self.class]);
         let columns = ["node", "split", "label", &probability, "attends to"];
         for column in ["rank"].into_iter().chain(several.then_some("graph")).chain(columns) {
-            table.word(column)?;
+            table.word(column);
         }
         table.end()?;
         let splits: Vec<_> = dataset.examples.iter().map(splits).collect();
@@ -44,15 +44,15 @@ impl Ranking {
         let attention = attention.collect::<io::Result<Vec<_>>>()?;
         for (rank, (k, node, probability)) in self.first(&splits, predictions).into_iter().enumerate() {
             let reasons = attention.get(k).map(|attention| reasons(dataset, k, node, attention)).unwrap_or_default();
-            table.number(rank + 1)?;
+            table.whole(rank + 1);
             if several {
-                table.number(k)?;
+                table.whole(k);
             }
-            table.text(&dataset.node_id(k, node))?;
-            table.word(splits[k][node])?;
-            table.text(&label(dataset, &dataset.examples[k].labels, node))?;
-            table.number(probability)?;
-            table.text(&reasons)?;
+            table.text(&dataset.node_id(k, node));
+            table.word(splits[k][node]);
+            table.text(&label(dataset, &dataset.examples[k].labels, node));
+            table.number(probability);
+            table.text(&reasons);
             table.end()?;
         }
         table.finish()

@@ -1,10 +1,10 @@
 //! Predictions and attention as CSV.
 
 use std::borrow::Cow;
-use std::fmt::{Debug, Write as _};
 use std::io::{self, Write};
 use supergat::{Classifier, Dataset, Predictions};
 use supergat_core::{Architecture, Example, Labels};
+use supergat_data::files::csv;
 
 /// How texts of the user, such as ids and names of classes, are written to CSV.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,52 +31,44 @@ impl Texts {
 }
 
 /// Writes a table as CSV, one field after another.
-pub(super) struct Table<W: Write> {
-    csv: csv::Writer<W>,
+pub(super) struct Table<'w> {
+    csv: csv::Table<'w>,
     texts: Texts,
-    /// Digits of the last number.
-    digits: String,
 }
 
-impl<W: Write> Table<W> {
-    pub(super) fn new(out: W, texts: Texts) -> Self {
-        Self { csv: csv::Writer::from_writer(out), texts, digits: String::new() }
+impl<'w> Table<'w> {
+    pub(super) fn new(out: &'w mut dyn Write, texts: Texts) -> Self {
+        Self { csv: csv::Table::new(out), texts }
     }
 
     /// Writes a text of the user.
-    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
-        let field = self.texts.field(text);
-        self.csv.write_field(field.as_bytes()).map_err(of_csv)
+    pub(super) fn text(&mut self, text: &str) {
+        self.csv.text(&self.texts.field(text));
     }
 
     /// Writes a word that this program chose.
-    pub(super) fn word(&mut self, word: &str) -> io::Result<()> {
-        self.csv.write_field(word).map_err(of_csv)
+    pub(super) fn word(&mut self, word: &str) {
+        self.csv.text(word);
+    }
+
+    /// Writes a whole number.
+    pub(super) fn whole(&mut self, number: usize) {
+        self.csv.whole(number);
     }
 
     /// Writes a number as the shortest text that parses to the same number.
-    pub(super) fn number(&mut self, number: impl Debug) -> io::Result<()> {
-        self.digits.clear();
-        write!(self.digits, "{number:?}").map_err(io::Error::other)?;
-        self.csv.write_field(&self.digits).map_err(of_csv)
+    pub(super) fn number(&mut self, number: f32) {
+        self.csv.number(number);
     }
 
     /// Ends a row.
     pub(super) fn end(&mut self) -> io::Result<()> {
-        self.csv.write_record(None::<&[u8]>).map_err(of_csv)
+        self.csv.end()
     }
 
     /// Writes what is buffered.
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        self.csv.flush()
-    }
-}
-
-/// Converts an error; the standard conversion would lose the kind of a closed pipe.
-fn of_csv(error: csv::Error) -> io::Error {
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => error,
-        other => io::Error::other(format!("{other:?}")),
+    pub(super) fn finish(self) -> io::Result<()> {
+        self.csv.finish()
     }
 }
 
@@ -89,10 +81,10 @@ pub fn predictions(out: &mut dyn Write, dataset: &Dataset, predictions: &Predict
     let several = dataset.examples.len() > 1;
     let names = predictions.class_names();
     for column in several.then_some("graph").into_iter().chain(["node", "split", "label", "predicted"]) {
-        table.word(column)?;
+        table.word(column);
     }
     for name in names {
-        table.word(&format!("p_{name}"))?;
+        table.word(&format!("p_{name}"));
     }
     table.end()?;
     // Nodes of several graphs are numbered one after another in the predictions.
@@ -101,14 +93,14 @@ pub fn predictions(out: &mut dyn Write, dataset: &Dataset, predictions: &Predict
         for (node, split) in splits(example).into_iter().enumerate() {
             let predicted: Vec<&str> = predictions.labels(row).into_iter().map(|class| names[class].as_str()).collect();
             if several {
-                table.number(k)?;
+                table.whole(k);
             }
-            table.text(&dataset.node_id(k, node))?;
-            table.word(split)?;
-            table.text(&label(dataset, &example.labels, node))?;
-            table.text(&predicted.join(SEPARATOR))?;
-            for probability in predictions.probabilities_of(row) {
-                table.number(probability)?;
+            table.text(&dataset.node_id(k, node));
+            table.word(split);
+            table.text(&label(dataset, &example.labels, node));
+            table.text(&predicted.join(SEPARATOR));
+            for &probability in predictions.probabilities_of(row) {
+                table.number(probability);
             }
             table.end()?;
             row += 1;
@@ -128,22 +120,22 @@ pub fn attention(out: &mut dyn Write, dataset: &Dataset, model: &Classifier, tex
     let several = dataset.examples.len() > 1;
     let columns = ["source", "target", "layer", "head", "coefficient", "edge_logit", "self_loop"];
     for column in several.then_some("graph").into_iter().chain(columns) {
-        table.word(column)?;
+        table.word(column);
     }
     table.end()?;
     for (k, example) in dataset.examples.iter().enumerate() {
         let ids: Vec<_> = (0..example.graph.nodes()).map(|node| dataset.node_id(k, node)).collect();
         for edge in model.attention(dataset, k).map_err(io::Error::other)?.edges() {
             if several {
-                table.number(k)?;
+                table.whole(k);
             }
-            table.text(&ids[edge.source])?;
-            table.text(&ids[edge.target])?;
-            table.number(edge.layer + 1)?;
-            table.number(edge.head + 1)?;
-            table.number(edge.coefficient)?;
-            table.number(edge.logit)?;
-            table.word(if edge.is_self_loop() { "true" } else { "false" })?;
+            table.text(&ids[edge.source]);
+            table.text(&ids[edge.target]);
+            table.whole(edge.layer + 1);
+            table.whole(edge.head + 1);
+            table.number(edge.coefficient);
+            table.number(edge.logit);
+            table.word(if edge.is_self_loop() { "true" } else { "false" });
             table.end()?;
         }
     }

@@ -2,6 +2,7 @@
 //! fail.
 
 pub mod atomic;
+pub mod csv;
 pub(crate) mod decompress;
 pub(crate) mod lines;
 pub(crate) mod read_at;
