@@ -2,6 +2,7 @@
 
 use super::checkpoint::{self, CheckpointFolder, Plan};
 use super::publish::{is_taken, publish};
+use super::report;
 use super::summary::RunSummary;
 use super::tables::{self, Texts};
 use super::{CONFIG, FIGURES, METRICS, REPORT, SUMMARY, again, folder_name, temporary};
@@ -42,8 +43,6 @@ pub struct Contents<'a> {
     pub training: &'a Training,
     /// Epochs of all seeds.
     pub lines: &'a [EpochLine],
-    /// Report of the run.
-    pub report: &'a Report,
     /// Whether to write attention.csv.
     pub attention: bool,
     /// How ids and names of classes are written.
@@ -156,14 +155,18 @@ impl RunFolder {
         let place = self.checkpoint().as_ref().map(CheckpointFolder::path).filter(|place| place.is_dir());
         let folder = temporary(place.as_deref().unwrap_or(parent(&self.path))).map_err(failed)?;
         interrupt.writing(folder.path());
-        contents.write(folder.path()).map_err(failed)?;
+        // On small graphs, the report takes as long as the tables.
+        let (written, report) = rayon::join(|| contents.write(folder.path()), || contents.report(summary));
+        written.map_err(failed)?;
+        let report = report?;
+        write_figures(&folder.path().join(FIGURES), &report).map_err(failed)?;
         let reserved = self.checkpoint().as_ref().map(|checkpoint| checkpoint.run().to_owned());
         let others = (1..).map(|number| self.numbered(number)).filter(|path| !checkpoint::path_of(path).exists());
         for path in reserved.clone().into_iter().chain(others) {
             summary.run_dir = path.display().to_string();
             let text = json(summary) + "\n";
             files::create_text(&folder.path().join(SUMMARY), &text).map_err(failed)?;
-            let page = contents.report.html(&again(&path), &contents.config);
+            let page = report.html(&again(&path), &contents.config);
             files::create_text(&folder.path().join(REPORT), &page).map_err(failed)?;
             sync_folder(folder.path());
             let replaces = self.replaces && reserved.as_ref() == Some(&path);
@@ -190,6 +193,7 @@ impl RunFolder {
 }
 
 impl Contents<'_> {
+    /// Writes the files that do not depend on the report.
     fn write(&self, folder: &Path) -> io::Result<()> {
         files::create_text(&folder.join(CONFIG), &self.config)?;
         files::create(&folder.join(METRICS), |out| self.metrics(out))?;
@@ -203,13 +207,12 @@ impl Contents<'_> {
                 tables::attention(out, self.dataset, classifier, texts)
             })?;
         }
-        let figures = folder.join(FIGURES);
-        fs::create_dir(&figures)?;
-        for (name, svg) in self.report.figures() {
-            files::create_text(&figures.join(format!("{name}.svg")), svg)?;
-        }
-        sync_folder(&figures);
         Ok(())
+    }
+
+    fn report(&self, summary: &RunSummary) -> Result<Report> {
+        let Self { dataset, training, lines, .. } = *self;
+        report::make(dataset, &training.classifier, training.predicted(), lines, summary)
     }
 
     fn metrics(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -218,6 +221,15 @@ impl Contents<'_> {
         }
         Ok(())
     }
+}
+
+fn write_figures(folder: &Path, report: &Report) -> io::Result<()> {
+    fs::create_dir(folder)?;
+    for (name, svg) in report.figures() {
+        files::create_text(&folder.join(format!("{name}.svg")), svg)?;
+    }
+    sync_folder(folder);
+    Ok(())
 }
 
 #[cfg(test)]

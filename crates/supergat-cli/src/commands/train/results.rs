@@ -40,10 +40,9 @@ impl Results<'_> {
             summary.splits = summary.seeds.iter().map(|&seed| (seed - resolved.seed) as usize).collect();
         }
         let lines = report::lines(training);
-        let report = report::make(dataset, &training.classifier, training.predicted(), &lines, &summary)?;
         let config = resolved.to_toml();
         let texts = tables::Texts::of(args.safe_csv);
-        let contents = Contents { config, dataset, training, lines: &lines, report: &report, attention, texts };
+        let contents = Contents { config, dataset, training, lines: &lines, attention, texts };
         folder.write(&contents, &mut summary, interrupt).map_err(|error| {
             interrupt.unless_quitting();
             // The training need not be repeated once the folder can be written.
