@@ -2,7 +2,7 @@
 //! the products with the weights.
 
 use super::{Cpu, CpuProblem, CpuScratch};
-use crate::kernels::{Compressed, Dense, Mask, Parts, Primitives};
+use crate::kernels::{Bitmap, Compressed, Dense, Mask, Parts, Primitives};
 use std::ops::Range;
 use supergat_core::device::{self, Host, Input, Products};
 use supergat_core::memory::Buffer;
@@ -27,6 +27,8 @@ pub struct InputParts {
     /// Divisions for weight gradients, where each part has its own copy of the weights: for features, and for
     /// the output of a hidden layer.
     copies: [Parts; 2],
+    /// Bitmap of features that are stored sparse, but have many entries.
+    bitmap: Option<Bitmap>,
 }
 
 impl InputParts {
@@ -40,11 +42,14 @@ impl InputParts {
         let even = Parts::even(rows.clone(), 64);
         let hidden = Parts::for_copies(rows.clone(), |row| row as u64, 1);
         match features {
-            Features::Dense { .. } => Self { features: even.clone(), copies: [hidden.clone(), hidden], rows: even },
+            Features::Dense { .. } => {
+                Self { features: even.clone(), copies: [hidden.clone(), hidden], rows: even, bitmap: None }
+            }
             Features::Sparse(m) => Self {
                 features: Parts::by_offsets_of(m.offsets(), rows.clone()),
-                copies: [Parts::for_copies(rows, |row| m.offsets()[row], features.columns()), hidden],
+                copies: [Parts::for_copies(rows.clone(), |row| m.offsets()[row], features.columns()), hidden],
                 rows: even,
+                bitmap: Bitmap::of(entries(m), rows, features.columns()),
             },
         }
     }
@@ -104,7 +109,11 @@ impl<'a, T: Primitives> Rows<'a, T> {
     ) {
         match self {
             Self::Features(Features::Sparse(m)) => {
-                T::sparse_transposed_product(&parts.copies[0], entries(m), mask, g, stride, copies, out);
+                let (x, InputParts { copies: [parts, _], bitmap, .. }) = (entries(m), parts);
+                match bitmap {
+                    Some(bitmap) => T::bitmap_transposed_product(parts, bitmap, x, mask, g, stride, copies, out),
+                    None => T::sparse_transposed_product(parts, x, mask, g, stride, copies, out),
+                }
             }
             _ => {
                 let parts = &parts.copies[usize::from(matches!(self, Self::Hidden(_)))];

@@ -7,6 +7,7 @@
 mod adam;
 mod aggregate;
 mod attention;
+mod bitmap;
 mod block;
 mod dense;
 mod dropout;
@@ -28,6 +29,7 @@ pub use aggregate::{Aggregation, Slice};
 pub use attention::{
     Attention, EdgeLoss, EdgeTerms, Gradient, OtherGradients, Others, kept_numbers, score_sums, vector_sums,
 };
+pub use bitmap::Bitmap;
 pub use block::{ColumnNorm, Finish, NORM_EPSILON, NormGradient, RowNorm, Shortcut, block_sums};
 pub use dense::{Dense, transpose};
 pub use dropout::{DropoutMask, Mask};

@@ -7,6 +7,7 @@
 use super::adam::{self, Adam};
 use super::aggregate::{self, Aggregation, Slice};
 use super::attention::{self, Attention, Gradient};
+use super::bitmap::{self, Bitmap};
 use super::block::{self, ColumnNorm, Finish, NormGradient, Shortcut};
 use super::dense::{self, Dense};
 use super::dropout::Mask;
@@ -63,6 +64,11 @@ kernels! {
     /// Computes `out = X^T G` for sparse `X` under a dropout mask.
     sparse::sparse_transposed_product(
         parts: &Parts, x: Compressed<'_, Self>, mask: Option<Mask<'_, Self>>, g: &[Self], stride: usize,
+        copies: &mut [Self], out: &mut [Self],
+    );
+    /// Computes `out = X^T G` for sparse `X` with a bitmap, under a dropout mask.
+    bitmap::bitmap_transposed_product(
+        parts: &Parts, bitmap: &Bitmap, x: Compressed<'_, Self>, mask: Option<Mask<'_, Self>>, g: &[Self], stride: usize,
         copies: &mut [Self], out: &mut [Self],
     );
     /// Computes `out = X M` for dense `X` under a dropout mask.

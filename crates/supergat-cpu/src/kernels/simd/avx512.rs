@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 use supergat_core::heads::LANES;
 use supergat_core::random::{MIX, Permutation, Stream};
 
-/// Calls intrinsics that need AVX-512 F and BW.
+/// Calls intrinsics that need AVX-512 F and BW, or BMI2.
 macro_rules! intrinsics {
     ($body:expr) => {
         // SAFETY: `dispatch` chooses `Avx512` only after detecting its features; all memory is accessed
@@ -16,7 +16,7 @@ macro_rules! intrinsics {
     };
 }
 
-/// x86-64 with AVX-512 F, VL, DQ and BW.
+/// x86-64 with AVX-512 F, VL, DQ and BW, and BMI2.
 #[derive(Debug, Clone, Copy)]
 pub struct Avx512;
 
@@ -25,6 +25,11 @@ impl Isa for Avx512 {
     type F64 = Double;
     type F32Pair = Wide;
     const UNROLLED: bool = true;
+
+    #[inline(always)]
+    fn deposit(bits: u64, places: u64) -> u64 {
+        intrinsics!(_pdep_u64(bits, places))
+    }
 
     /// Computes eight Philox blocks in a register, laid out as in `avx2`. The registers are independent of each other,
     /// which hides the latency of the products.

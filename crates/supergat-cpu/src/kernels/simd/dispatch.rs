@@ -34,7 +34,7 @@ pub enum Simd {
     Portable,
     /// x86-64 with AVX2 and FMA.
     Avx2,
-    /// x86-64 with AVX-512 F, VL, DQ and BW: the floating-point vectors of AVX2, and pairs of them and integers in
+    /// x86-64 with AVX-512 F, VL, DQ and BW, and BMI2: the floating-point vectors of AVX2, and pairs of them and integers in
     /// longer vectors.
     Avx512,
 }
@@ -86,7 +86,8 @@ impl Simd {
         let avx512 = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512bw");
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("bmi2");
         match (avx2, avx512) {
             (true, true) => Self::Avx512,
             (true, false) => Self::Avx2,
@@ -141,7 +142,7 @@ fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
+#[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw,bmi2")]
 fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<Avx512>()
 }
@@ -239,6 +240,8 @@ mod tests {
             check_pair::<[I::F64; 2]>();
             let rows = [[1.0f64; 8], [2.0; 8], [3.0; 8]];
             assert_eq!(dot::<f64, I>(&rows, &rows).array(), [14.0; 8]);
+            assert_eq!(I::deposit(0b1_0110, 0b1100_0101_0010), 0b1000_0101_0000);
+            assert_eq!((I::deposit(u64::MAX, 1 << 63), I::deposit(u64::MAX, 0)), (1 << 63, 0));
         }
     }
 

@@ -264,6 +264,17 @@ pub trait Isa: Copy {
         bytes
     }
 
+    /// Returns the lowest bits in the places of the set bits of `places`, from the lowest.
+    #[inline(always)]
+    fn deposit(mut bits: u64, mut places: u64) -> u64 {
+        let mut found = 0;
+        while places != 0 {
+            found |= (bits & 1).wrapping_neg() & places & places.wrapping_neg();
+            (bits, places) = (bits >> 1, places & (places - 1));
+        }
+        found
+    }
+
     /// Applies [`Permutation::step`] to cells, given as their rows and their columns.
     #[inline(always)]
     fn permute(permutation: &Permutation, [rows, columns]: &mut [[u32; CELLS]; 2]) {
