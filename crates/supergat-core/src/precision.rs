@@ -1,5 +1,6 @@
 //! Format of rows that are gathered over links.
 
+use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Format of the rows that attention gathers over links. Sums, weights and everything else have 32 bits.
@@ -26,5 +27,20 @@ impl Precision {
             Self::F32 => numbers,
             Self::Bf16 => numbers.div_ceil(2),
         }
+    }
+
+    /// Fails if rows of 16 bits would be gathered over links with weights or features.
+    pub fn accepts_links(self, have_attributes: bool) -> Result<()> {
+        match self {
+            Self::Bf16 if have_attributes => {
+                Err(self.refused("needs links without weights and features; leave them out, or use f32"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the error of a precision that something cannot be computed in.
+    pub fn refused(self, reason: &str) -> Error {
+        Error::Hyperparameter { name: "precision", value: self.name().into(), reason: reason.into() }
     }
 }

@@ -28,7 +28,7 @@ constexpr bool SPLIT = TOGETHER && HALVES;
 
 // Adds the gradients of a node from its sampled incoming edges under GO, a lane per edge, without the softmax.
 __device__ __forceinline__ void add_sampled(
-    const Input& input, const Node& own, word first, word end, word step, Gathered& gathered) {
+    const Input& input, const Node& own, word first, word end, word step, Sums& gathered) {
     Heads score;
     EACH_HEAD(g, h) score.of[g][h] = own.state.of[g][h].x;
     float own_sum = sum_of_heads(score), sum = 0.0f, loss = 0.0f;
@@ -75,7 +75,7 @@ __device__ __forceinline__ NonEdge non_edge_at(const NonEdges& lists, word node,
 // Adds the gradients of a node from its non-edges. `next` are those of the first chunk.
 __device__ __forceinline__ void walk_non_edges(
     const Input& input, Ring ring, const NonEdges& lists, const Node& own, word node, const NonEdgeRange& range,
-    NonEdge next, word first, word step, Gathered& gathered) {
+    NonEdge next, word first, word step, Sums& gathered) {
     auto load = [&](word at) { return non_edge_at(lists, node, range, at); };
     auto gather = [&](auto& way, size_t other) {
         Node result;
@@ -83,7 +83,7 @@ __device__ __forceinline__ void walk_non_edges(
         else result.state = way.state(input.state, other);
         return result;
     };
-    visit_entries<HAS_DP ? ROW_PARTS : STATE_PARTS, true>(
+    visit_entries<HAS_DP ? ROW_BYTES : STATE_BYTES, true>(
         ring, next, first, range.count, step, load, gather,
         [&](const Node& other, const NonEdge& entries, word lane, word, bool is_entry) {
             bool is_target = of_lane(entries.is_target, lane);
@@ -116,25 +116,51 @@ __device__ __forceinline__ void walk_non_edges(
         });
 }
 
-// Sums over the nodes of a block.
+// Sums over the nodes of a thread, in registers, or in shared memory where a lane has many quads.
 struct VectorSums {
-    Row target, source;
+    static constexpr int QUADS_OF_LANE = GROUPS * HELD;
+    static constexpr bool IN_MEMORY = HAS_GO && HALF && QUADS_OF_LANE > 3 && QUADS_OF_LANE <= MOST_HELD;
+    static constexpr int IN_SHARED = IN_MEMORY ? 2 * QUADS_OF_LANE : 1;
+
+    float4 (*memory)[THREADS];
+    Row rows[2];
+
+    __device__ __forceinline__ explicit VectorSums(float4 (*memory)[THREADS]) : memory(memory), rows{zero_row(), zero_row()} {
+        if (!IN_MEMORY) return;
+#pragma unroll
+        for (int k = 0; k < IN_SHARED; ++k) memory[k][threadIdx.x] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    }
+
+    // Adds a row times factors to the sum of targets (0) or of sources (1).
+    __device__ __forceinline__ void add(int side, const Factors& factors, const Row& row) {
+        EACH_QUAD(g, k) {
+            float4& sum = IN_MEMORY ? memory[side * QUADS_OF_LANE + g * HELD + k][threadIdx.x] : rows[side].quad[g][k];
+            add_product(sum, factors.of[g], row.quad[g][k]);
+        }
+    }
+
+    __device__ __forceinline__ Row sum(int side) const {
+        if (!IN_MEMORY) return rows[side];
+        Row row;
+        EACH_QUAD(g, k) row.quad[g][k] = memory[side * QUADS_OF_LANE + g * HELD + k][threadIdx.x];
+        return row;
+    }
 };
 
 // Completes the gradient of a node, stores it, and adds its part of the gradients of the vectors. All lanes of a warp
 // call this; those with `stores` store.
 __device__ __forceinline__ void finish(
-    const Node& own, Gathered& gathered, const float* vectors, word node, bool stores, float* d_z, VectorSums& sums) {
+    const Node& own, Sums& gathered, const float* vectors, word node, bool stores, float* d_z, VectorSums& sums) {
     if (HAS_GO) {
         Factors target = spread(gathered.scores[0]), source = spread(gathered.scores[1]);
         Row a_target = load_row(vectors, 0), a_source = load_row(vectors, 1);
         EACH_QUAD(g, k) {
             add_product(gathered.d_z.quad[g][k], target.of[g], a_target.quad[g][k]);
             add_product(gathered.d_z.quad[g][k], source.of[g], a_source.quad[g][k]);
-            if (stores) {
-                add_product(sums.target.quad[g][k], target.of[g], own.z.quad[g][k]);
-                add_product(sums.source.quad[g][k], source.of[g], own.z.quad[g][k]);
-            }
+        }
+        if (stores) {
+            sums.add(0, target, own.z);
+            sums.add(1, source, own.z);
         }
     }
     if (stores) store_row(d_z, node, gathered.d_z);
@@ -143,8 +169,8 @@ __device__ __forceinline__ void finish(
 extern "C" __global__ void __launch_bounds__(THREADS, ABOVE && GROUPS == 1 && HELD <= 2 ? 3 : 2) attention_backward(
     word nodes, const word* __restrict__ offsets, const word* __restrict__ sources,
     const word* __restrict__ out_offsets, const word* __restrict__ targets, const word* __restrict__ positions,
-    const word* __restrict__ heavy, word heavy_count, word heavy_blocks, word most_edges, const float* __restrict__ z,
-    const float* __restrict__ source_score, const float* __restrict__ state, const float* __restrict__ gradient,
+    const word* __restrict__ heavy, word heavy_count, word heavy_blocks, word most_edges, const Gathered* __restrict__ z,
+    const float* __restrict__ source_score, const float* __restrict__ state, const Gathered* __restrict__ gradient,
     const byte* __restrict__ keep, float keep_scale, const byte* __restrict__ chosen, float slope,
     const float* __restrict__ vectors, const byte* __restrict__ positives,
     const word* __restrict__ non_edge_target_offsets, const word* __restrict__ non_edge_sources,
@@ -158,7 +184,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, ABOVE && GROUPS == 1 && HE
                    gradient, keep,    chosen,      positives, keep_scale, slope,    pair_weight
                    IF_EDGES(, edges, &features)};
     NonEdges lists = {non_edge_target_offsets, non_edge_sources, non_edge_source_offsets, non_edge_targets};
-    VectorSums sums = {zero_row(), zero_row()};
+    __shared__ float4 sums_memory[VectorSums::IN_SHARED][THREADS];
+    VectorSums sums(sums_memory);
     double loss = 0.0;
     IF_EDGES(if (EDGE_FEATURES) clear_feature_sums(features);)
     // A block has one heavy node after another, or a few light nodes at a time.
@@ -186,7 +213,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ABOVE && GROUPS == 1 && HE
         Node own = {load_row(z, node), load_row(gradient, node), load_state(state, node)};
         Heads above = all_heads(0.0f);
         if (ABOVE) above = score_gradient_above(input, own, nodes, node);
-        Gathered gathered = {zero_row(), {all_heads(0.0f), all_heads(0.0f)}, 0.0f};
+        Sums gathered = {zero_row(), {all_heads(0.0f), all_heads(0.0f)}, 0.0f};
 #if RESUMES
         walk<true, false>(input, ring, own, node, begin + first, end, stride, gathered);
         continue;
@@ -236,13 +263,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, ABOVE && GROUPS == 1 && HE
     }
     IF_EDGES(if (EDGE_FEATURES) store_vector_gradient(edges, features, memory);)
     if (HAS_GO && !RESUMES) {
-        add_teams<TEAM, 32>(sums.target);
-        add_warps(sums.target, memory);
-        add_teams<TEAM, 32>(sums.source);
-        add_warps(sums.source, memory);
+        Row target = sums.sum(0), source = sums.sum(1);
+        add_teams<TEAM, 32>(target);
+        add_warps(target, memory);
+        add_teams<TEAM, 32>(source);
+        add_warps(source, memory);
         if (threadIdx.x < TEAM) {
-            store_row(partial, 2 * (size_t)blockIdx.x, sums.target);
-            store_row(partial, 2 * (size_t)blockIdx.x + 1, sums.source);
+            store_row(partial, 2 * (size_t)blockIdx.x, target);
+            store_row(partial, 2 * (size_t)blockIdx.x + 1, source);
         }
     }
     if (!is_last_block(counter)) return;

@@ -7,10 +7,10 @@ struct Input {
     const word* targets;
     // Position of each outgoing edge among the incoming edges.
     const word* positions;
-    const float* z;
+    const Gathered* z;
     const float* source_score;
     const float* state;
-    const float* gradient;
+    const Gathered* gradient;
     const byte* keep;
     const byte* chosen;
     const byte* positives;
@@ -43,7 +43,7 @@ struct Node {
 };
 
 // Gradients of a node. Without halves, scores[0] is the gradient of the score as target, scores[1] of that as source.
-struct Gathered {
+struct Sums {
     Row d_z;
     Heads scores[2];
     float loss;
@@ -54,7 +54,7 @@ template <bool IN, bool OUT>
 constexpr bool NEEDS_Z = HAS_DP || IN;
 
 template <bool IN, bool OUT>
-constexpr int PARTS = (NEEDS_Z<IN, OUT> ? ROW_PARTS : 0) + (OUT ? ROW_PARTS : 0) + (OUT || HAS_GO ? STATE_PARTS : 0);
+constexpr int BYTES = (NEEDS_Z<IN, OUT> ? ROW_BYTES : 0) + (OUT ? ROW_BYTES : 0) + (OUT || HAS_GO ? STATE_BYTES : 0);
 
 // Rows and state of a neighbour that the sides need.
 template <bool IN, bool OUT, class Way>
@@ -136,7 +136,7 @@ __device__ __forceinline__ Products<IN, OUT> products_of(const Node& own, const 
 template <bool IN, bool OUT>
 __device__ __forceinline__ void visit(
     const Input& input, const Node& own, word node, const Node& other, const Edge& edge, word at, bool is_edge,
-    Gathered& gathered) {
+    Sums& gathered) {
     Heads dp = HAS_DP ? dot(own.z, other.z) : all_heads(0.0f);
     Products<IN, OUT> product = products_of<IN, OUT>(own, other);
     Heads d_dp = all_heads(0.0f), weight = all_heads(0.0f), d_in = all_heads(0.0f);
@@ -202,8 +202,8 @@ __device__ __forceinline__ void visit(
 // `step` edges apart.
 template <bool IN, bool OUT>
 __device__ __forceinline__ void walk(
-    const Input& input, Ring ring, const Node& own, word node, word first, word end, word step, Gathered& gathered) {
-    visit_entries<PARTS<IN, OUT>, true>(
+    const Input& input, Ring ring, const Node& own, word node, word first, word end, word step, Sums& gathered) {
+    visit_entries<BYTES<IN, OUT>, true>(
         ring, edge_at<IN, OUT>(input, node, end, first + threadIdx.x % SHARED_LANES), first, end, step, [&](word at) { return edge_at<IN, OUT>(input, node, end, at); },
         [&](auto& way, size_t other) { return neighbour<IN, OUT>(input, way, other); },
         [&](const Node& other, const Edge& edges, word lane, word at, bool is_edge) {

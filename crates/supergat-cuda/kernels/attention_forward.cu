@@ -24,7 +24,7 @@ constexpr float ROOM = 8.0f;
 
 struct Input {
     const word* sources;
-    const float* z;
+    const Gathered* z;
     const float* source_score;
     const float* vectors;
     const byte* keep;
@@ -157,7 +157,7 @@ __device__ __forceinline__ void walk(
             if (ABOVE) add_product(running.out_above.quad[g][k], above_zero(factor.of[g]), z);
         }
     };
-    visit_entries<ROW_PARTS + (HAS_GO ? STATE_PARTS : 0), false>(
+    visit_entries<ROW_BYTES + (HAS_GO ? HEAD_BYTES : 0), false>(
         ring, load(first + threadIdx.x % SHARED_LANES), first, end, step, load, gather, visit);
 }
 
@@ -244,9 +244,9 @@ __device__ __forceinline__ void finish(
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, ROW_PARTS <= 3 && !IS_V2 && !EDGES ? 4 : 1) attention_forward(
+extern "C" __global__ void __launch_bounds__(THREADS, IS_V2 || EDGES ? 1 : GROUPS * HELD <= 3 ? 4 : HALF && GROUPS * HELD <= MOST_HELD ? 3 : 1) attention_forward(
     word nodes, const word* __restrict__ offsets, const word* __restrict__ sources, const word* __restrict__ heavy,
-    word heavy_count, word heavy_blocks, word most_edges, const float* __restrict__ z,
+    word heavy_count, word heavy_blocks, word most_edges, const Gathered* __restrict__ z,
     const float* __restrict__ source_score, const float* __restrict__ vectors, const byte* __restrict__ keep,
     float keep_scale, const byte* __restrict__ chosen, float slope, float* state, float* __restrict__ out IF_EDGES(, Edges terms)) {
     __shared__ BlockMemory memory;

@@ -3,7 +3,7 @@
 
 // Raw scores of the pair j -> i.
 __device__ __forceinline__ void raw_scores(
-    const float* z, const float* source_score, const float* vectors, const float* state, float slope, size_t i, size_t j,
+    const Gathered* z, const float* source_score, const float* vectors, const float* state, float slope, size_t i, size_t j,
     Heads& go, Heads& dp) {
     go = all_heads(0.0f);
     Row a, target, source;
@@ -18,7 +18,7 @@ __device__ __forceinline__ void raw_scores(
 
 // A team per target goes over the edges of its node.
 extern "C" __global__ void __launch_bounds__(THREADS) edge_values(
-    word nodes, const word* __restrict__ offsets, const word* __restrict__ sources, const float* __restrict__ z,
+    word nodes, const word* __restrict__ offsets, const word* __restrict__ sources, const Gathered* __restrict__ z,
     const float* __restrict__ source_score, const float* __restrict__ vectors, const float* __restrict__ state, float slope,
     float* __restrict__ coefficients, float* __restrict__ logits IF_EDGES(, Edges edges)) {
     size_t team = ((size_t)blockIdx.x * THREADS + threadIdx.x) / TEAM;
@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) edge_values(
 
 // A team per pair [source, target].
 extern "C" __global__ void __launch_bounds__(THREADS) pair_logits(
-    word count, const uint2* __restrict__ pairs, const float* __restrict__ z, const float* __restrict__ source_score,
+    word count, const uint2* __restrict__ pairs, const Gathered* __restrict__ z, const float* __restrict__ source_score,
     const float* __restrict__ vectors, const float* __restrict__ state, float slope, float* __restrict__ out) {
     size_t team = ((size_t)blockIdx.x * THREADS + threadIdx.x) / TEAM;
     uint2 pair = pairs[min(team, (size_t)count - 1)];

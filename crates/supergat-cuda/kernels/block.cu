@@ -88,48 +88,6 @@ extern "C" __global__ void __launch_bounds__(256) block_forward(size_t count, un
         out[at] = map(activation, shortened(shortcut, sums, bias, out, at, (unsigned)(at % quads)));
 }
 
-// Sums K rows of columns: `visit(at, quad, sums)` adds a place, `finish(quad, sums)` gets the sums of a column. Threads are
-// columns by rows, blocks along y take further columns; the last block of a column adds the sums of all blocks in order.
-template <int K, class Visit, class Finish>
-__device__ __forceinline__ void column_sums(
-    unsigned nodes, unsigned quads, float4* partial, unsigned* tickets, Visit visit, Finish finish)
-{
-    __shared__ float4 shared[256];
-    unsigned columns = quads < 256 ? quads : 256, rows = 256 / columns;
-    unsigned row = threadIdx.x / columns, column = threadIdx.x % columns, quad = blockIdx.y * columns + column;
-    bool working = row < rows && quad < quads;
-    float4 sums[K];
-    for (int k = 0; k < K; k++) sums[k] = zero_quad();
-    if (working) {
-#pragma unroll 4
-        for (size_t node = (size_t)blockIdx.x * rows + row; node < nodes; node += (size_t)gridDim.x * rows)
-            visit(node * quads + quad, quad, sums);
-    }
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-        __syncthreads();
-        shared[threadIdx.x] = sums[k];
-        __syncthreads();
-        if (row == 0 && quad < quads)
-            __stcg(&partial[((size_t)blockIdx.x * K + k) * quads + quad], sum_rows(shared, rows, columns, column));
-    }
-    if (!arrives_last(&tickets[blockIdx.y])) return;
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-        float4 sum = zero_quad();
-        if (working) {
-#pragma unroll 4
-            for (unsigned b = row; b < gridDim.x; b += rows) add(sum, __ldcg(&partial[((size_t)b * K + k) * quads + quad]));
-        }
-        __syncthreads();
-        shared[threadIdx.x] = sum;
-        __syncthreads();
-        if (row == 0 && quad < quads) sums[k] = sum_rows(shared, rows, columns, column);
-    }
-    if (row == 0 && quad < quads) finish(quad, sums);
-    if (threadIdx.x == 0) tickets[blockIdx.y] = 0;
-}
-
 // Rows that a thread reads at once.
 constexpr unsigned TURNS = 4;
 
@@ -144,25 +102,35 @@ struct Moments {
 //   n = n_a + n_b    mean = mean_a + d n_b / n    squares = squares_a + squares_b + d^2 n_a n_b / n    d = mean_b - mean_a
 __device__ __forceinline__ Moments merged(const Moments& a, const Moments& b)
 {
-    float count = a.count + b.count, share = b.count > 0.f ? b.count / count : 0.f;
+    float count = a.count + b.count, share = b.count > 0.f ? __fdividef(b.count, count) : 0.f;
     float4 d = minus(b.mean, a.mean), squares = a.squares;
     add(squares, b.squares);
     return {count, times_plus(d, all(share), a.mean), times_plus(times(d, d), all(a.count * share), squares)};
 }
 
-// Moments of `rows` rows of `columns` columns in shared memory, in order, by the threads of the first row.
-__device__ __forceinline__ Moments merge_rows(Moments* shared, const Moments& own, unsigned rows, unsigned columns)
+// Combines what the threads of `rows` rows of a block have, pair by pair; the threads of the first row get the result.
+template <class T, class Combine>
+__device__ __forceinline__ T combined_rows(T* shared, T own, unsigned rows, unsigned columns, Combine combine)
 {
-    __syncthreads();
-    shared[threadIdx.x] = own;
-    __syncthreads();
-    Moments all_rows = own;
-    for (unsigned r = 1; r < rows && threadIdx.x < columns; r++)
-        all_rows = merged(all_rows, shared[r * columns + threadIdx.x]);
-    return all_rows;
+    unsigned row = threadIdx.x / columns;
+    while (rows > 1) {
+        unsigned half = (rows + 1) / 2;
+        __syncthreads();
+        shared[threadIdx.x] = own;
+        __syncthreads();
+        if (row + half < rows) own = combine(own, shared[threadIdx.x + half * columns]);
+        rows = half;
+    }
+    return own;
 }
 
-// Writes y, and the mean and the variance of each column. Threads and blocks are those of `column_sums`.
+__device__ __forceinline__ Moments merge_rows(Moments* shared, const Moments& own, unsigned rows, unsigned columns)
+{
+    return combined_rows(shared, own, rows, columns, [](const Moments& a, const Moments& b) { return merged(a, b); });
+}
+
+// Writes y, and the mean and the variance of each column. Threads are columns by rows, blocks along y take further columns; the
+// last block of a column combines those of all blocks in order.
 extern "C" __global__ void __launch_bounds__(256) batch_statistics(unsigned nodes, unsigned quads, Shortcut shortcut,
     const float4* __restrict__ sums, const float4* __restrict__ bias, float4* out, float4* partial, unsigned* tickets,
     float4* mean, float4* variance)
@@ -181,13 +149,23 @@ extern "C" __global__ void __launch_bounds__(256) batch_statistics(unsigned node
                 size_t node = first + k * step;
                 if (node < nodes) y[k] = shortened(shortcut, sums, bias, out, node * quads + quad, quad);
             }
+            Moments turns = {0.f, zero_quad(), zero_quad()};
 #pragma unroll
             for (unsigned k = 0; k < TURNS; k++) {
                 size_t node = first + k * step;
                 if (node >= nodes) break;
                 out[node * quads + quad] = y[k];
-                own = merged(own, {1.f, y[k], zero_quad()});
+                turns.count += 1.f;
+                add(turns.mean, y[k]);
             }
+            turns.mean = times(turns.mean, all(__fdividef(1.f, turns.count)));
+#pragma unroll
+            for (unsigned k = 0; k < TURNS; k++) {
+                if (first + k * step >= nodes) break;
+                float4 d = minus(y[k], turns.mean);
+                turns.squares = times_plus(d, d, turns.squares);
+            }
+            own = merged(own, turns);
         }
     }
     own = merge_rows(shared, own, rows, columns);
@@ -290,28 +268,75 @@ extern "C" __global__ void __launch_bounds__(256) layer_forward(Shape shape, uns
     if (valid && own == 0 && inverse != nullptr) inverse[row] = scale;
 }
 
-// Gradient of the activation's input, in place, and the gradients of the weight and the bias of a norm.
+// The gradients of the weight and the bias of a norm, in this order.
+struct NormGradient {
+    float4 weight, bias;
+};
+
+__device__ __forceinline__ NormGradient added(NormGradient a, const NormGradient& b)
+{
+    add(a.weight, b.weight);
+    add(a.bias, b.bias);
+    return a;
+}
+
+// Gradient of the activation's input, in place, and the gradients of the weight and the bias of a norm. Threads and blocks are
+// those of `batch_statistics`.
 extern "C" __global__ void __launch_bounds__(256) norm_sums(unsigned nodes, unsigned quads, unsigned activation,
     const unsigned char* __restrict__ keep, float scale, const float4* __restrict__ output,
     const float4* __restrict__ normalised, float4* gradient, float4* partial, unsigned* tickets, float4* d_weight,
     float4* d_bias)
 {
-    column_sums<2>(nodes, quads, partial, tickets,
-        [&](size_t at, unsigned, float4* sums) {
-            float4 g = gradient[at], y = output[at];
-            g.x *= slope(activation, y.x);
-            g.y *= slope(activation, y.y);
-            g.z *= slope(activation, y.z);
-            g.w *= slope(activation, y.w);
-            if (keep != nullptr) drop(g, keep, at, scale);
-            gradient[at] = g;
-            add(sums[0], g);
-            sums[1] = times_plus(g, normalised[at], sums[1]);
-        },
-        [&](unsigned quad, float4* sums) {
-            d_bias[quad] = sums[0];
-            d_weight[quad] = sums[1];
-        });
+    __shared__ NormGradient shared[256];
+    unsigned columns = quads < 256 ? quads : 256, rows = 256 / columns;
+    unsigned row = threadIdx.x / columns, column = threadIdx.x % columns, quad = blockIdx.y * columns + column;
+    bool working = row < rows && quad < quads;
+    size_t step = (size_t)gridDim.x * rows;
+    NormGradient sum = {zero_quad(), zero_quad()};
+    if (working) {
+        for (size_t first = (size_t)blockIdx.x * rows + row; first < nodes; first += TURNS * step) {
+            float4 g[TURNS], y[TURNS], x[TURNS];
+#pragma unroll
+            for (unsigned k = 0; k < TURNS; k++) {
+                size_t at = min(first + k * step, (size_t)nodes - 1) * quads + quad;
+                g[k] = gradient[at], y[k] = output[at], x[k] = normalised[at];
+            }
+#pragma unroll
+            for (unsigned k = 0; k < TURNS; k++) {
+                if (first + k * step >= nodes) break;
+                size_t at = (first + k * step) * quads + quad;
+                g[k] = times(g[k], make_float4(slope(activation, y[k].x), slope(activation, y[k].y),
+                    slope(activation, y[k].z), slope(activation, y[k].w)));
+                if (keep != nullptr) drop(g[k], keep, at, scale);
+                gradient[at] = g[k];
+                sum = added(sum, {times(g[k], x[k]), g[k]});
+            }
+        }
+    }
+    auto add_rows_of_block = [&]() {
+        sum = combined_rows(shared, sum, rows, columns,
+            [](const NormGradient& a, const NormGradient& b) { return added(a, b); });
+    };
+    add_rows_of_block();
+    if (row == 0 && quad < quads) {
+        __stcg(&partial[(size_t)blockIdx.x * 2 * quads + quad], sum.weight);
+        __stcg(&partial[((size_t)blockIdx.x * 2 + 1) * quads + quad], sum.bias);
+    }
+    if (!arrives_last(&tickets[blockIdx.y])) return;
+    sum = {zero_quad(), zero_quad()};
+    if (working) {
+#pragma unroll 4
+        for (unsigned b = row; b < gridDim.x; b += rows) {
+            sum = added(sum, {__ldcg(&partial[(size_t)b * 2 * quads + quad]),
+                __ldcg(&partial[((size_t)b * 2 + 1) * quads + quad])});
+        }
+    }
+    add_rows_of_block();
+    if (row == 0 && quad < quads) {
+        d_weight[quad] = sum.weight;
+        d_bias[quad] = sum.bias;
+    }
+    if (threadIdx.x == 0) tickets[blockIdx.y] = 0;
 }
 
 // Gradient of y through batch norm, in place. `share` is 1 / number of nodes, or zero with running statistics. Moves the

@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) count_margin(
 // Adds the gradients of one loss to those of z and of the vectors, adds weight times the sum of its terms to the record,
 // and sets the counts back to zero. A team per node.
 extern "C" __global__ void __launch_bounds__(THREADS) add_margin(
-    word nodes, const float* __restrict__ z, const float* __restrict__ vectors, float slope, float weight,
+    word nodes, const Gathered* __restrict__ z, const float* __restrict__ vectors, float slope, float weight,
     double loss_weight, word group, int* counts, const double* losses, word loss_blocks, float* d_z, float* partial,
     word* counter, float* d_vectors, double* record) {
     __shared__ BlockMemory memory;

@@ -1,45 +1,45 @@
 // What a node gathers from its list of edges. Rows of further edges are on their way from global to shared memory while an
 // edge is processed. Every thread copies and reads its own quads only, so threads do not wait for each other.
 //
-// Defined by the host: RING, the quads per thread that fit into the shared memory of a launch.
+// Defined by the host: RING, the bytes per thread in the shared memory of a launch.
 
 struct Ring {
-    float4 (*quad)[THREADS];
+    byte* memory;
+
+    // What a thread has behind its first `bytes` bytes.
+    template <class T>
+    __device__ __forceinline__ T& at(int bytes) {
+        return ((T*)(memory + bytes * THREADS))[threadIdx.x];
+    }
 };
 
 // The shared memory of a launch.
 __device__ __forceinline__ Ring ring_of_block() {
-    extern __shared__ float4 launch_memory[][THREADS];
-    return {launch_memory};
+    extern __shared__ float4 launch_memory[];
+    return {(byte*)launch_memory};
 }
 
-// Edges whose rows are on their way at once if each needs `parts` quads of a thread.
-constexpr int depth_of(int parts) { return smaller(RING / parts, 4); }
-// Quads that are loaded ahead into registers where none fit into shared memory.
-constexpr int MOST_AHEAD = 5;
+// Edges whose rows are on their way at once if each needs `bytes` bytes of a thread.
+constexpr int depth_of(int bytes) { return smaller(RING / bytes, 4); }
+// Bytes that are loaded ahead into registers where none fit into shared memory.
+constexpr int MOST_AHEAD = 80;
 
-// Quads of a thread in a row and in a state.
-constexpr int ROW_PARTS = GROUPS * HELD, STATE_PARTS = GROUPS * OWNED;
+// Bytes of a thread in a row that is gathered, in a state, and in numbers per head.
+constexpr int ROW_BYTES = GROUPS * HELD * (int)sizeof(GatheredQuad);
+constexpr int STATE_BYTES = GROUPS * OWNED * (int)sizeof(float4), HEAD_BYTES = GROUPS * OWNED * (int)sizeof(float);
 
-// Starts to copy a quad, through the first cache or past it.
-template <bool CACHED>
-__device__ __forceinline__ void copy_quad(float4* to, const float4* from) {
+// Starts to copy 4, 8 or 16 bytes, through the first cache or, if they are 16, past it.
+template <bool CACHED, class T>
+__device__ __forceinline__ void copy(T& to, const T* from) {
 #if __CUDA_ARCH__ >= 800
-    word place = (word)__cvta_generic_to_shared(to);
-    if (CACHED) asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
-    else asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
+    word place = (word)__cvta_generic_to_shared(&to);
+    if (!CACHED && sizeof(T) == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place), "l"(from), "n"(sizeof(T)) : "memory");
+    }
 #else
-    *to = __ldg(from);
-#endif
-}
-
-// Starts to copy a number.
-__device__ __forceinline__ void copy_number(float4* to, const float* from) {
-#if __CUDA_ARCH__ >= 800
-    word place = (word)__cvta_generic_to_shared(to);
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(place), "l"(from) : "memory");
-#else
-    to->x = __ldg(from);
+    to = __ldg(from);
 #endif
 }
 
@@ -62,59 +62,67 @@ __device__ __forceinline__ void wait_for_copies() {
 template <bool CACHED>
 struct Departure {
     Ring ring;
-    int part;
+    int place;
 
-    __device__ __forceinline__ Row row(const float* rows, size_t row) {
+    template <bool THROUGH_CACHE = true, class T>
+    __device__ __forceinline__ void send(const T* from) {
+        copy<THROUGH_CACHE>(ring.at<T>(place), from);
+        place += sizeof(T);
+    }
+
+    __device__ __forceinline__ Row row(const Gathered* rows, size_t row) {
         EACH_QUAD(g, k) {
-            if (inside(k)) copy_quad<CACHED>(&ring.quad[part][threadIdx.x], (const float4*)rows + quad_place(row, g, k));
-            ++part;
+            if (inside(k)) send<CACHED>((const GatheredQuad*)rows + quad_place(row, g, k));
+            else place += sizeof(GatheredQuad);
         }
         return zero_row();
     }
 
     __device__ __forceinline__ State state(const float* states, size_t node) {
-        EACH_HEAD(g, h) {
-            copy_quad<true>(&ring.quad[part++][threadIdx.x], (const float4*)states + head_place(node, g, h));
-        }
+        EACH_HEAD(g, h) send((const float4*)states + head_place(node, g, h));
         return State{};
     }
 
     __device__ __forceinline__ Heads heads(const float* numbers, size_t node) {
-        EACH_HEAD(g, h) {
-            copy_number(&ring.quad[part++][threadIdx.x], numbers + head_place(node, g, h));
-        }
+        EACH_HEAD(g, h) send(numbers + head_place(node, g, h));
         return all_heads(0.0f);
     }
 };
 
 struct Arrival {
     Ring ring;
-    int part;
+    int place;
 
-    __device__ __forceinline__ Row row(const float*, size_t) {
+    template <class T>
+    __device__ __forceinline__ T receive() {
+        place += sizeof(T);
+        return ring.at<T>(place - (int)sizeof(T));
+    }
+
+    __device__ __forceinline__ Row row(const Gathered*, size_t) {
         Row result;
         EACH_QUAD(g, k) {
-            result.quad[g][k] = inside(k) ? ring.quad[part][threadIdx.x] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            ++part;
+            float4 quad = widened(receive<GatheredQuad>());
+            result.quad[g][k] = inside(k) ? quad : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         }
         return result;
     }
 
     __device__ __forceinline__ State state(const float*, size_t) {
         State result;
-        EACH_HEAD(g, h) result.of[g][h] = ring.quad[part++][threadIdx.x];
+        EACH_HEAD(g, h) result.of[g][h] = receive<float4>();
         return result;
     }
 
     __device__ __forceinline__ Heads heads(const float*, size_t) {
         Heads result;
-        EACH_HEAD(g, h) result.of[g][h] = ring.quad[part++][threadIdx.x].x;
+        EACH_HEAD(g, h) result.of[g][h] = receive<float>();
         return result;
     }
 };
 
 struct Direct {
-    __device__ __forceinline__ Row row(const float* rows, size_t row) { return load_row(rows, row); }
+    __device__ __forceinline__ Row row(const Gathered* rows, size_t row) { return load_row(rows, row); }
     __device__ __forceinline__ State state(const float* states, size_t node) { return load_state(states, node); }
     __device__ __forceinline__ Heads heads(const float* numbers, size_t node) { return node_heads(numbers, node); }
 };
@@ -124,13 +132,13 @@ __device__ __forceinline__ word of_lane(word value, word lane) { return __shfl_s
 
 // Visits the entries of a node's list from `first` up to `end`, in chunks that are `step` entries apart: each of the lanes
 // that share the node loads one entry of a chunk by `load(at)`, and the teams take turns at the entries. `next` are those of
-// the first chunk. `gather(way, node)` describes the rows of a node, PARTS quads of a thread; `visit(rows, entries, lane, at,
+// the first chunk. `gather(way, node)` describes the rows of a node, BYTES bytes of a thread; `visit(rows, entries, lane, at,
 // is_entry)` processes the entry that `lane` loaded. A team without an entry visits a node all the same, without effect. All
 // lanes of a warp call this.
-template <int PARTS, bool CACHED, class Entry, class Load, class Gather, class Visit>
+template <int BYTES, bool CACHED, class Entry, class Load, class Gather, class Visit>
 __device__ __forceinline__ void visit_entries(
     Ring ring, Entry next, word first, word end, word step, Load load, Gather gather, Visit visit) {
-    constexpr int DEPTH = depth_of(PARTS);
+    constexpr int DEPTH = depth_of(BYTES);
     word own = threadIdx.x % SHARED_LANES, team = own / TEAM, lane = threadIdx.x % 32 - own + team;
     for (; __any_sync(ALL_LANES, first < end); first += step) {
         Entry entries = next;
@@ -145,11 +153,11 @@ __device__ __forceinline__ void visit_entries(
             close_copies();
         };
 #pragma unroll
-        for (int turn = 0; turn < DEPTH; ++turn) send(turn, turn * PARTS);
+        for (int turn = 0; turn < DEPTH; ++turn) send(turn, turn * BYTES);
         int place = 0;
         Direct direct;
         decltype(gather(direct, 0)) ahead;
-        if (DEPTH == 0 && PARTS <= MOST_AHEAD) ahead = gather(direct, of_lane(entries.node, lane));
+        if (DEPTH == 0 && BYTES <= MOST_AHEAD) ahead = gather(direct, of_lane(entries.node, lane));
         for (word turn = 0; turn < visits; ++turn) {
             word at = turn * TEAMS;
             auto process = [&](const auto& rows) { visit(rows, entries, lane + at, first + at + team, at + team < count); };
@@ -159,8 +167,8 @@ __device__ __forceinline__ void visit_entries(
                 auto rows = gather(way, 0);
                 send(turn + DEPTH, place);
                 process(rows);
-                place = place == (DEPTH - 1) * PARTS ? 0 : place + PARTS;
-            } else if constexpr (PARTS <= MOST_AHEAD) {
+                place = place == (DEPTH - 1) * BYTES ? 0 : place + BYTES;
+            } else if constexpr (BYTES <= MOST_AHEAD) {
                 auto rows = ahead;
                 word later = min(turn + 1, visits - 1);
                 ahead = gather(direct, of_lane(entries.node, lane + later * TEAMS));

@@ -11,7 +11,41 @@
 // Not every kernel uses all of these.
 #pragma nv_diag_suppress 177
 
-// Defined by the host: FORM, GROUPS, VECTORS, LANE_HEADS, FEATURES, HEADS, NODE_LANES.
+// Defined by the host: FORM, GROUPS, VECTORS, LANE_HEADS, FEATURES, HEADS, NODE_LANES, and HALF if the rows that are gathered
+// over edges have 16 bits per number.
+
+#ifndef HALF
+#define HALF 0
+#endif
+
+// A number as bfloat16, the upper half of its 32 bits.
+typedef unsigned short half;
+
+// Four numbers as they are stored, and as they are computed with.
+template <class Number>
+struct Stored;
+template <>
+struct Stored<float> {
+    typedef float4 Quad;
+};
+template <>
+struct Stored<half> {
+    typedef uint2 Quad;
+};
+__device__ __forceinline__ float4 widened(float4 quad) { return quad; }
+__device__ __forceinline__ float4 widened(uint2 quad) {
+    return make_float4(
+        __uint_as_float(quad.x << 16), __uint_as_float(quad.x & 0xFFFF0000u), __uint_as_float(quad.y << 16),
+        __uint_as_float(quad.y & 0xFFFF0000u));
+}
+
+// A number of the rows that are gathered over edges, and four of them.
+#if HALF
+typedef half Gathered;
+#else
+typedef float Gathered;
+#endif
+typedef Stored<Gathered>::Quad GatheredQuad;
 
 constexpr int smaller(int a, int b) { return a < b ? a : b; }
 constexpr int bits_of(int power) { return power <= 1 ? 0 : 1 + bits_of(power / 2); }
@@ -19,9 +53,12 @@ constexpr int power_from(int n, int power = 1) { return power >= n ? power : pow
 
 // Quads per group.
 constexpr int QUADS = 2 * VECTORS;
-// Lanes of a team: few, but enough for at most three quads per lane if possible.
+// Lanes of a team: few, but enough for at most so many quads per lane if possible. Few lanes spend fewer instructions on an
+// edge, so they are better if memory does not limit the kernel.
+constexpr int MOST_HELD = HALF ? 4 : 3;
 constexpr int team_from(int lanes) {
-    return lanes >= 32 || lanes >= QUADS || GROUPS * ((QUADS + lanes - 1) / lanes) <= 3 ? lanes : team_from(2 * lanes);
+    return lanes >= 32 || lanes >= QUADS || GROUPS * ((QUADS + lanes - 1) / lanes) <= MOST_HELD ? lanes
+                                                                                                 : team_from(2 * lanes);
 }
 constexpr int TEAM = QUADS > 8 ? team_from(4) : power_from(QUADS);
 constexpr int TEAM_BITS = bits_of(TEAM);
@@ -135,11 +172,14 @@ __device__ __forceinline__ size_t quad_place(size_t row, int g, int k) {
     return row * (ROW / 4) + g * QUADS + k * TEAM + team_lane();
 }
 
-__device__ __forceinline__ Row load_row(const float* rows, size_t row) {
+template <class Number>
+__device__ __forceinline__ Row load_row(const Number* rows, size_t row) {
     Row result;
     EACH_QUAD(g, k) {
-        result.quad[g][k] =
-            inside(k) ? __ldg((const float4*)rows + quad_place(row, g, k)) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        result.quad[g][k] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (inside(k)) {
+            result.quad[g][k] = widened(__ldg((const typename Stored<Number>::Quad*)rows + quad_place(row, g, k)));
+        }
     }
     return result;
 }

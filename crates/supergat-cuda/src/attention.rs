@@ -6,7 +6,7 @@
 
 use crate::compile::{Source, Variant};
 use crate::edges::{self, Terms};
-use crate::launch::{Cuda, grid, launch};
+use crate::launch::{Cuda, grid, launch_in};
 use crate::memory::{Bits, Numbers, address, address_of, keep};
 use crate::problem::Problem;
 use crate::scratch::Scratch;
@@ -15,13 +15,15 @@ use crate::teams::{
     representative_defines, representative_v2_defines, ring, teams_per_block,
 };
 use crate::{backward, report, top_k};
+use cudarc::driver::CudaSlice;
 use supergat_core::device::{Attention, AttentionGradient, AttentionPasses, Place, ProjectedGradient, Supervision};
-use supergat_core::{Form, HeadLayout, Result};
+use supergat_core::{Form, HeadLayout, Precision, Result};
 
 const SCORES: Source = Source {
     name: "attention_scores",
     text: concat!(include_str!("../kernels/rows.cuh"), include_str!("../kernels/attention_scores.cu")),
 };
+const ROUND: Source = Source { name: "round", text: include_str!("../kernels/round.cu") };
 const FORWARD: Source = Source {
     name: "attention_forward",
     text: concat!(
@@ -49,18 +51,24 @@ impl AttentionPasses for Cuda {
         if nodes == 0 {
             return Ok(());
         }
-        launch!(
+        let stream = self.stream_beside(&[address(&state.0), address(&source_score.0)])?;
+        launch_in!(
             self,
+            stream,
             &SCORES,
             &layout_defines(layout, Form::Go, 32),
             "attention_scores",
-            grid(problem.nodes.div_ceil(teams_per_block(layout)), THREADS),
+            grid(problem.nodes.div_ceil(teams_per_block(layout, Precision::F32)), THREADS),
             &nodes,
             &z.0,
             &vectors.0,
             &mut state.0,
             &mut source_score.0
         )
+    }
+
+    fn round_rows(&self, problem: &Problem, stride: usize, rows: &Numbers, rounded: &mut Numbers) -> Result<()> {
+        round_rows(self, problem, stride, &rows.0, &mut rounded.0)
     }
 
     fn attention_forward(
@@ -76,9 +84,10 @@ impl AttentionPasses for Cuda {
             return Ok(());
         }
         let layout = attention.layout;
-        let mut defines = defines(problem, layout, attention.form);
+        let mut defines = defines(problem, &attention);
         defines.extend([("DROPS", attention.keep.is_some().into()), ("CHOOSES", attention.chosen.is_some().into())]);
-        let ring = ring(self, problem, layout, (1, attention.form.has_vector()), 3);
+        let per_head = if attention.form.has_vector() { size_of::<f32>() } else { 0 };
+        let ring = ring(self, problem, &attention, (1, per_head), 3);
         defines.extend([("ABOVE", keeps_above(problem, &attention, state).into()), ("RING", ring.into())]);
         let (keep, keep_scale) = keep(attention.keep);
         let chosen = attention.chosen.map_or(0, |chosen| address(&chosen.0));
@@ -86,10 +95,12 @@ impl AttentionPasses for Cuda {
         let slope = attention.slope as f32;
         let heavy = &problem.attention.heavy_targets;
         let (heavy_count, heavy_blocks) = (heavy.count as u32, heavy.blocks(self));
-        let blocks = heavy_blocks as usize + light_blocks(problem, layout);
+        let blocks = heavy_blocks as usize + light_blocks(problem, layout, attention.precision);
+        let stream = self.stream_beside(&[address(&state.0), address(&sums.0), keep])?;
         let mut pass = |defines: &Defines, edges: Option<&edges::Arguments>| {
-            launch!(
+            launch_in!(
                 self,
+                stream,
                 &FORWARD,
                 defines,
                 "attention_forward",
@@ -163,9 +174,24 @@ impl AttentionPasses for Cuda {
     }
 }
 
+/// Rounds rows of `stride` numbers to 16 bits.
+pub(crate) fn round_rows(
+    cuda: &Cuda,
+    problem: &Problem,
+    stride: usize,
+    rows: &CudaSlice<f32>,
+    rounded: &mut CudaSlice<f32>,
+) -> Result<()> {
+    let quads = problem.nodes * stride / 4;
+    assert!(rows.len() >= 4 * quads && rounded.len() >= 2 * quads, "memory for the rounded rows");
+    let (numbers, config) = (quads as u64, cuda.places(quads));
+    let stream = cuda.stream_beside(&[address(rounded)])?;
+    launch_in!(cuda, stream, &ROUND, &[], "round_rows", config, &numbers, rows, rounded)
+}
+
 /// Sources for the test of compilation.
 pub(crate) fn variants() -> Vec<Variant> {
-    let mut all: Vec<Variant> = Vec::new();
+    let mut all: Vec<Variant> = vec![(&ROUND, Vec::new())];
     let scores = representative_defines().into_iter().map(|defines| (true, defines));
     let v2 = representative_v2_defines().into_iter().map(|defines| (false, defines));
     for (k, (has_scores, defines)) in scores.chain(v2).enumerate() {
@@ -176,9 +202,12 @@ pub(crate) fn variants() -> Vec<Variant> {
             ("DROPS", (k % 3 != 0).into()),
             ("CHOOSES", (has_scores && k % 3 == 0).into()),
             ("ABOVE", i64::from(k == 0)),
-            ("RING", if k % 2 == 0 { 9 } else { 0 }),
+            ("RING", if k % 2 == 0 { 144 } else { 0 }),
         ];
         let defines: Defines = defines.into_iter().chain(flags).collect();
+        if has_scores {
+            all.push((&FORWARD, [defines.clone(), vec![("HALF", 1)]].concat()));
+        }
         all.extend(edges::with_edges(&FORWARD, defines));
     }
     all

@@ -1,15 +1,16 @@
 //! Gradient of attention, of the edge loss and of the margin losses.
 
+use crate::attention::round_rows;
 use crate::compile::{Source, Variant};
 use crate::edges::{self, Terms};
-use crate::launch::{Cuda, launch};
+use crate::launch::{Cuda, launch_in};
 use crate::memory::{address, address_of, keep};
 use crate::problem::Problem;
 use crate::scratch::Scratch;
 use crate::teams::{self, Defines, FEW_BLOCKS, MOST_BLOCKS};
 use crate::{margin, record};
 use supergat_core::device::{Attention, AttentionGradient, Place, ProjectedGradient, Supervision};
-use supergat_core::{Form, Result};
+use supergat_core::{Form, Precision, Result};
 
 const BACKWARD: Source = Source {
     name: "attention_backward",
@@ -68,7 +69,7 @@ fn backward(
     attention: Attention<'_, Cuda>,
     supervision: Supervision<'_, Cuda>,
     from: AttentionGradient<'_, Cuda>,
-    scratch: &Scratch,
+    scratch: &mut Scratch,
     to: &mut ProjectedGradient<'_, Cuda>,
     place: u64,
 ) -> Result<()> {
@@ -77,7 +78,14 @@ fn backward(
         return Ok(());
     }
     let layout = attention.layout;
-    let memory = &scratch.attention;
+    let memory = &mut scratch.attention;
+    let gradient = match attention.precision {
+        Precision::F32 => &from.sums.0,
+        Precision::Bf16 => {
+            round_rows(cuda, problem, layout.stride(), &from.sums.0, &mut memory.gathered)?;
+            &memory.gathered
+        }
+    };
     let samples = memory.samples.current();
     let count = samples.count();
     let lambda_e = match supervision {
@@ -86,14 +94,14 @@ fn backward(
     };
     let pair_weight = lambda_e.map_or(0.0, |lambda_e| lambda_e / count as f64 / layout.heads as f64) as f32;
     let inverse_count = 1.0 / count.max(1) as f64;
-    let mut defines = teams::defines(problem, layout, attention.form);
+    let mut defines = teams::defines(problem, &attention);
     let (mut ring, mut above) = (0, false);
     defines.push(("DROPS", attention.keep.is_some().into()));
     let (source, kernel) = match attention.form {
         Form::V2 => (&V2_BACKWARD, "attention_v2_backward"),
         _ => {
             above = teams::keeps_above(problem, &attention, from.state);
-            ring = teams::ring(cuda, problem, layout, (if above { 1 } else { 2 }, true), 2);
+            ring = teams::ring(cuda, problem, &attention, (if above { 1 } else { 2 }, 16), 2);
             defines.push(("RING", ring.into()));
             let flags = [attention.chosen.is_some(), problem.outgoing.is_none(), above].map(i64::from);
             defines.extend(["CHOOSES", "SYMMETRIC", "ABOVE"].into_iter().zip(flags));
@@ -108,14 +116,17 @@ fn backward(
     let heavy = problem.attention.heavy();
     let (heavy_count, heavy_blocks) = (heavy.count as u32, heavy.blocks(cuda));
     // As in the kernel's launch bounds.
-    let of_each =
-        if above && layout.groups == 1 && teams::quads_per_lane(layout) <= 2 { MOST_BLOCKS } else { FEW_BLOCKS };
-    let blocks = heavy_blocks as usize + teams::light_summing_blocks(cuda, problem, layout, of_each);
+    let held = teams::quads_per_lane(layout, attention.precision);
+    let of_each = if above && layout.groups == 1 && held <= 2 { MOST_BLOCKS } else { FEW_BLOCKS };
+    let blocks =
+        heavy_blocks as usize + teams::light_summing_blocks(cuda, problem, (layout, attention.precision), of_each);
     let outgoing = problem.outgoing();
+    let stream = cuda.stream_beside(&[address(&to.z.0), keep])?;
     let pass = |supervised: bool, of_edges: Defines, edges: Option<&edges::Arguments>| {
         let supervised = vec![("SUPERVISED", supervised.into())];
-        launch!(
+        launch_in!(
             cuda,
+            stream,
             source,
             &[defines.clone(), supervised, of_edges].concat(),
             kernel,
@@ -133,7 +144,7 @@ fn backward(
             &attention.z.0,
             &attention.source_score.0,
             &from.state.0,
-            &from.sums.0,
+            gradient,
             &keep,
             &keep_scale,
             &chosen,
@@ -179,9 +190,10 @@ pub(crate) fn variants() -> Vec<Variant> {
     let flags = [[0, 0, 1, 0], [1, 0, 1, 1], [1, 0, 0, 1], [0, 1, 1, 0]];
     let with_flags = |(k, defines): (usize, Defines)| -> Vec<Variant> {
         let flags = ["DROPS", "CHOOSES", "SYMMETRIC", "SUPERVISED"].into_iter().zip(flags[k % flags.len()]);
-        let flags = flags.chain([("ABOVE", i64::from(k == 0)), ("RING", if k % 2 == 0 { 15 } else { 0 })]);
+        let flags = flags.chain([("ABOVE", i64::from(k == 0)), ("RING", if k % 2 == 0 { 240 } else { 0 })]);
         let defines: Defines = defines.into_iter().chain(flags).collect();
-        edges::with_edges(&BACKWARD, defines)
+        let half: Variant = (&BACKWARD, [defines.clone(), vec![("HALF", 1)]].concat());
+        edges::with_edges(&BACKWARD, defines).into_iter().chain([half]).collect()
     };
     let v2_flags = [[0, 0], [1, 1], [1, 0], [0, 1]];
     let with_v2_flags = |(k, defines): (usize, Defines)| -> Vec<Variant> {

@@ -6,7 +6,7 @@
 use crate::columns::{column_grid, most_blocks, number, tickets};
 use crate::compile::Source;
 use crate::error::failed;
-use crate::launch::{Cuda, grid, launch};
+use crate::launch::{Cuda, grid, launch, launch_in};
 use crate::memory::{Numbers, address, keep};
 use crate::output::{self, Shape};
 use crate::problem::Problem;
@@ -171,8 +171,10 @@ impl HiddenBlocks for Cuda {
         let (numbers, nodes, quads) = (count as u64, problem.nodes as u32, (layout.stride() / 4) as u32);
         let activation = number(Some(activation));
         let (keep, scale) = keep(from.mask);
-        launch!(
+        let stream = self.stream_beside(&[address(&to.sums.0)])?;
+        launch_in!(
             self,
+            stream,
             &BLOCK,
             &[],
             "norm_sums",
@@ -192,8 +194,9 @@ impl HiddenBlocks for Cuda {
         )?;
         if block.norm == Norm::Layer {
             let (lanes, shape) = (lanes(quads), Shape::new(problem.nodes, layout));
-            launch!(
+            launch_in!(
                 self,
+                stream,
                 &BLOCK,
                 &[],
                 "layer_backward",
@@ -213,8 +216,9 @@ impl HiddenBlocks for Cuda {
             let running =
                 to.running.filter(|_| from.of_nodes).map(|running| running.map(|numbers| address(&numbers.0)));
             let [running_mean, running_variance] = running.unwrap_or_default();
-            launch!(
+            launch_in!(
                 self,
+                stream,
                 &BLOCK,
                 &[],
                 "batch_backward",
@@ -236,7 +240,7 @@ impl HiddenBlocks for Cuda {
         }
         if from.of_nodes {
             // The mean of a column cancels its bias: the gradient is zero, and the sum would be rounding errors only.
-            self.stream().memset_zeros(&mut to.bias.0).map_err(|e| failed("clear memory", e))?;
+            stream.memset_zeros(&mut to.bias.0).map_err(|e| failed("clear memory", e))?;
             return match to.state {
                 Some(state) => output::shared_term(self, problem, layout, to.sums, from.sums, address(&state.0)),
                 None => Ok(()),
@@ -255,7 +259,7 @@ impl HiddenBlocks for Cuda {
 }
 
 /// Smallest number of rows that a thread sums. More rows per thread mean fewer blocks, whose sums are added up faster.
-const ROWS: usize = 8;
+const ROWS: usize = 4;
 
 /// Addresses of the statistics of batch norm.
 struct Statistics {

@@ -5,9 +5,10 @@
 //! Dense products are those of cuBLAS, which reads matrices by column: a matrix by rows is its transpose. Dropout is
 //! applied to a copy of the input, which the product and the gradient of the weights of a step share.
 
+use crate::beside::{Blas, Start};
 use crate::compile::Source;
 use crate::error::blas_failed;
-use crate::launch::{Cuda, launch};
+use crate::launch::{Cuda, launch_in};
 use crate::memory::{Numbers, address};
 use crate::problem::sparse::SparseFeatures;
 use crate::problem::{Dropped, FeatureMemory, Problem};
@@ -15,7 +16,7 @@ use crate::scratch::Scratch;
 use crate::sparse;
 use cudarc::cublas::result::sgemm;
 use cudarc::cublas::sys::cublasOperation_t as Operation;
-use cudarc::driver::CudaSlice;
+use cudarc::driver::{CudaSlice, CudaStream};
 use std::sync::PoisonError;
 use supergat_core::Result;
 use supergat_core::device::{Input, Mask, Products};
@@ -36,13 +37,26 @@ impl Products for Cuda {
             Err(x) => sparse::product(self, problem.nodes, x, mask, weight, stride, out)?,
             Ok((rows, columns)) => {
                 let rows = dropped(self, problem, &x, (rows, columns), mask, false)?;
+                let used = [address(rows), address(&weight.0), address(&out.0)];
                 let (weight, rows) = (matrix(&weight.0, stride), matrix(rows, columns));
-                multiply(self, [stride, problem.nodes, columns], weight, rows, (&out.0, 0, 0.0))?;
+                let product = |blas: &Blas| {
+                    multiply(self, blas, [stride, problem.nodes, columns], weight, rows, (&out.0, 0, 0.0))
+                };
+                if self.is_last_input(used[0]) {
+                    // A shortcut: its product is not needed before the sums over neighbours.
+                    self.beside(used, Start::AtInput, |beside| product(&beside.blas))?;
+                } else {
+                    self.stream()?;
+                    self.note_input(used[0])?;
+                    product(&self.inner.blas)?;
+                }
             }
         }
         let Some((rows, classes, first)) = labels(problem, &x, stride) else { return Ok(()) };
         let weight = Matrix { first, ..matrix(&weight.0, stride) };
-        multiply(self, [stride, problem.nodes, classes], weight, matrix(rows, classes), (&out.0, 0, 1.0))
+        let sizes = [stride, problem.nodes, classes];
+        self.stream()?;
+        multiply(self, &self.inner.blas, sizes, weight, matrix(rows, classes), (&out.0, 0, 1.0))
     }
 
     fn weight_gradient(
@@ -59,13 +73,11 @@ impl Products for Cuda {
             Err(x) => sparse::transposed_product(self, x, mask, g, stride, &mut scratch.partial, out)?,
             Ok((rows, columns)) => {
                 let rows = dropped(self, problem, &x, (rows, columns), mask, true)?;
-                let sizes = [stride, columns, problem.nodes];
-                multiply(self, sizes, matrix(&g.0, stride), matrix(rows, columns).transposed(), (&out.0, 0, 0.0))?;
+                weight_gradient(self, problem.nodes, (rows, columns), (&g.0, stride), (&out.0, 0))?;
             }
         }
         let Some((rows, classes, first)) = labels(problem, &x, stride) else { return Ok(()) };
-        let (sizes, rows) = ([stride, classes, problem.nodes], matrix(rows, classes).transposed());
-        multiply(self, sizes, matrix(&g.0, stride), rows, (&out.0, first, 0.0))
+        weight_gradient(self, problem.nodes, (rows, classes), (&g.0, stride), (&out.0, first))
     }
 
     fn input_gradient(
@@ -79,6 +91,23 @@ impl Products for Cuda {
         out: &mut Numbers,
     ) -> Result<()> {
         input_gradient(self, problem, (g, stride), (weight, width), (out, 0.0))
+    }
+
+    fn shortcut_gradient(
+        &self,
+        problem: &Problem,
+        g: &Numbers,
+        stride: usize,
+        weight: &Numbers,
+        width: usize,
+        _scratch: &mut Scratch,
+        out: &mut Numbers,
+    ) -> Result<()> {
+        let sizes = [width, problem.nodes, stride];
+        self.beside([address(&g.0), address(&weight.0), address(&out.0)], Start::Now, |beside| {
+            let weight = matrix(&weight.0, stride).transposed();
+            multiply(self, &beside.blas, sizes, weight, matrix(&g.0, stride), (&out.0, 0, 0.0))
+        })
     }
 
     fn add_input_gradient(
@@ -95,6 +124,20 @@ impl Products for Cuda {
     }
 }
 
+/// Computes `X^T G` beside the main stream. The result is its memory and the place of its first number.
+fn weight_gradient(
+    cuda: &Cuda,
+    nodes: usize,
+    (rows, columns): (&CudaSlice<f32>, usize),
+    (g, stride): (&CudaSlice<f32>, usize),
+    (out, first): (&CudaSlice<f32>, usize),
+) -> Result<()> {
+    cuda.beside([address(rows), address(g), address(out)], Start::Now, |beside| {
+        let (sizes, rows) = ([stride, columns, nodes], matrix(rows, columns).transposed());
+        multiply(cuda, &beside.blas, sizes, matrix(g, stride), rows, (out, first, 0.0))
+    })
+}
+
 /// Computes `out = G W^T + beta out`.
 fn input_gradient(
     cuda: &Cuda,
@@ -104,7 +147,15 @@ fn input_gradient(
     (out, beta): (&Numbers, f32),
 ) -> Result<()> {
     let sizes = [width, problem.nodes, stride];
-    multiply(cuda, sizes, matrix(&weight.0, stride).transposed(), matrix(&g.0, stride), (&out.0, 0, beta))
+    cuda.stream_beside(&[address(&out.0)])?;
+    multiply(
+        cuda,
+        &cuda.inner.blas,
+        sizes,
+        matrix(&weight.0, stride).transposed(),
+        matrix(&g.0, stride),
+        (&out.0, 0, beta),
+    )
 }
 
 /// Returns the rows of a dense input without labels, and their length; sparse features otherwise, which have products of
@@ -188,20 +239,31 @@ fn dropped<'a>(
     made_of.rows = Some(of);
     let count = problem.nodes * columns;
     assert!(out.len() >= count, "memory for the input after dropout");
-    if columns.is_multiple_of(8) {
-        let bytes = (count / 8) as u64;
-        launch!(cuda, &DROP, &[], "drop_bytes", cuda.places(count / 4), &bytes, rows, &keep.0, &scale, out)?;
+    let drop = |stream: &CudaStream| match columns % 8 {
+        0 => {
+            let (bytes, config) = ((count / 8) as u64, cuda.places(count / 4));
+            launch_in!(cuda, stream, &DROP, &[], "drop_bytes", config, &bytes, rows, &keep.0, &scale, out)
+        }
+        _ => {
+            let (numbers, columns, config) = (count as u64, columns as u32, cuda.places(count));
+            launch_in!(cuda, stream, &DROP, &[], "drop_numbers", config, &numbers, &columns, rows, &keep.0, &scale, out)
+        }
+    };
+    if again {
+        // Only the gradient of the weights needs the rows.
+        cuda.beside([of[0], of[1], address(out)], Start::Now, |beside| drop(&beside.stream))?;
     } else {
-        let (numbers, columns) = (count as u64, columns as u32);
-        launch!(cuda, &DROP, &[], "drop_numbers", cuda.places(count), &numbers, &columns, rows, &keep.0, &scale, out)?;
+        cuda.forget_input();
+        drop(cuda.stream_beside(&[of[1], address(out)])?)?;
     }
     Ok(out)
 }
 
-/// Computes `C = op(A) op(B) + beta C` by columns: C is `m` by `n`, and the sums have `k` terms. C is its memory, the place
-/// of its first number, and `beta`.
+/// Computes `C = op(A) op(B) + beta C` by columns in the stream of `blas`: C is `m` by `n`, and the sums have `k` terms. C is
+/// its memory, the place of its first number, and `beta`.
 fn multiply(
     cuda: &Cuda,
+    blas: &Blas,
     [m, n, k]: [usize; 3],
     a: Matrix<'_>,
     b: Matrix<'_>,
@@ -215,7 +277,7 @@ fn multiply(
     // SAFETY: the matrices have the sizes checked above.
     unsafe {
         sgemm(
-            *cuda.inner.blas.handle(),
+            *blas.handle.handle(),
             a.operation(),
             b.operation(),
             m as i32,

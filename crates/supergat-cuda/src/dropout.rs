@@ -1,7 +1,8 @@
 //! Dropout masks: a value is kept if a random 16-bit number is at least round(2^16 p).
 
+use crate::beside::Beside;
 use crate::compile::Source;
-use crate::launch::{Cuda, grid, launch};
+use crate::launch::{Cuda, grid, launch_in};
 use crate::memory::{Bits, address};
 use crate::problem::Problem;
 use supergat_core::device::{Input, Masks, Random};
@@ -75,7 +76,25 @@ fn draw(
     let (tag, threshold, count) = (tag(random.layer, random.purpose), threshold(dropout), bytes as u64);
     let config = grid(bytes.div_ceil(BYTES * THREADS as usize), THREADS);
     let clock = &random.clock.data;
-    launch!(cuda, &DROPOUT, &[], "draw_mask", config, clock, &tag, &threshold, &own, &repeat, &count, &mut keep.0)
+    let mask = address(&keep.0);
+    cuda.beside([mask; 3], cuda.start_of_mask(mask), |Beside { stream, .. }| {
+        let keep = &mut keep.0;
+        launch_in!(
+            cuda,
+            stream,
+            &DROPOUT,
+            &[],
+            "draw_mask",
+            config,
+            clock,
+            &tag,
+            &threshold,
+            &own,
+            &repeat,
+            &count,
+            keep
+        )
+    })
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::scratch::AttentionScratch;
 use crate::teams::{self, Defines, FEW_BLOCKS, THREADS};
 use cudarc::driver::{DeviceRepr, LaunchConfig};
 use supergat_core::device::MessageGradient;
-use supergat_core::{Form, HeadLayout, Result};
+use supergat_core::{Form, HeadLayout, Precision, Result};
 
 const MESSAGES: Source = Source {
     name: "messages",
@@ -113,13 +113,13 @@ const SUMS_PER_THREAD: usize = 24;
 
 /// Returns the features of a launch: as few launches as possible, of similar size.
 fn chunk(layout: HeadLayout, width: u32) -> u32 {
-    let most = (SUMS_PER_THREAD / teams::owned_heads(layout)).max(1) as u32;
+    let most = (SUMS_PER_THREAD / teams::owned_heads(layout, Precision::F32)).max(1) as u32;
     width.div_ceil(width.div_ceil(most).max(1))
 }
 
 /// Returns the features that a block has at once in the gradient of messages: as many as registers have rows for.
 fn at_once(layout: HeadLayout) -> usize {
-    (8 / teams::quads_per_lane(layout)).clamp(1, 4)
+    (8 / teams::quads_per_lane(layout, Precision::F32)).clamp(1, 4)
 }
 
 /// Computes the gradients of the weighted sums of features and of their matrix from the gradient of the output.
@@ -134,10 +134,11 @@ pub(crate) fn messages_backward(
 ) -> Result<()> {
     let Some(memory) = &problem.edge_memory else { return Ok(()) };
     let (nodes, width, at_once) = (problem.nodes as u32, memory.width as u32, at_once(layout));
-    let mut defines = teams::defines(problem, layout, Form::Go);
+    let mut defines = teams::layout_defines(layout, Form::Go, problem.attention.lanes);
     defines.push(("AT_ONCE", at_once as i64));
-    let teams = teams::teams_per_block(layout);
-    let blocks = problem.nodes.div_ceil(teams).min(teams::light_summing_blocks(cuda, problem, layout, FEW_BLOCKS));
+    let teams = teams::teams_per_block(layout, Precision::F32);
+    let most = teams::light_summing_blocks(cuda, problem, (layout, Precision::F32), FEW_BLOCKS);
+    let blocks = problem.nodes.div_ceil(teams).min(most);
     let config = LaunchConfig {
         grid_dim: (blocks as u32, memory.width.div_ceil(at_once) as u32, 1),
         block_dim: (THREADS, 1, 1),
@@ -192,7 +193,7 @@ mod tests {
         for heads in [1, 2, 3, 8, 12, 64] {
             for features in [1, 2, 3, 8, 40] {
                 let layout = HeadLayout::new(heads, features);
-                let sums = chunk(layout, 1000) as usize * teams::owned_heads(layout);
+                let sums = chunk(layout, 1000) as usize * teams::owned_heads(layout, Precision::F32);
                 // A kernel has 48 KiB; 12 KiB of it are used by other sums.
                 assert!(sums * THREADS as usize * 4 <= 36 << 10, "{heads} heads of {features} features");
             }

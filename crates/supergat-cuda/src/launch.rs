@@ -1,12 +1,11 @@
 //! A GPU with its stream of work, its libraries and its compiled kernels, and the launch of kernels.
 
+use crate::beside::{Beside, Blas};
 use crate::compile::{self, Source};
 use crate::error::{blas_failed, device_error, failed};
 use crate::library;
-use cudarc::cublas::{CudaBlas, sys as blas};
-use cudarc::driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, LaunchConfig, sys,
-};
+use cudarc::cublas::sys as blas;
+use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, LaunchConfig, sys};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,11 +32,10 @@ pub struct Cuda {
 /// State that all clones of a [`Cuda`] share.
 pub(crate) struct Inner {
     pub(crate) context: Arc<CudaContext>,
-    stream: Arc<CudaStream>,
+    pub(crate) stream: Arc<CudaStream>,
     side_stream: Arc<CudaStream>,
-    pub(crate) blas: CudaBlas,
-    /// Memory of cuBLAS: with memory of its own, it always computes in the same order and allocates nothing.
-    _workspace: CudaSlice<u8>,
+    pub(crate) beside: Beside,
+    pub(crate) blas: Blas,
     architecture: String,
     multiprocessors: usize,
     /// Largest shared memory of a block, in bytes.
@@ -92,9 +90,6 @@ pub fn devices() -> Result<Vec<DeviceInfo>> {
 /// Held by the thread that runs or records a sequence for the first time.
 pub(crate) static FIRST_RUN: Mutex<()> = Mutex::new(());
 
-/// Bytes of memory for cuBLAS; its manual recommends this size for recent GPUs.
-const WORKSPACE: usize = 32 << 20;
-
 impl Cuda {
     /// Opens a GPU.
     pub fn new(index: usize) -> Result<Self> {
@@ -122,20 +117,13 @@ impl Cuda {
         let shared_memory = context
             .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
             .map_err(|e| failed("ask the GPU for its shared memory", e))?;
-        let blas = CudaBlas::new(Arc::clone(&stream)).map_err(|e| blas_failed("start cuBLAS", e))?;
-        let workspace = stream.alloc_zeros::<u8>(WORKSPACE).map_err(|e| failed("allocate memory for cuBLAS", e))?;
-        let pointer = workspace.device_ptr(&stream).0;
-        // SAFETY: the memory lives as long as the handle.
-        unsafe { blas::cublasSetWorkspace_v2(*blas.handle(), pointer as *mut _, WORKSPACE) }
-            .result()
-            .map_err(|e| blas_failed("give cuBLAS memory", e))?;
         let cuda = Self {
             inner: Arc::new(Inner {
+                blas: Blas::new(&stream)?,
+                beside: Beside::new(&context)?,
                 context,
                 stream,
                 side_stream,
-                blas,
-                _workspace: workspace,
                 architecture: format!("sm_{major}{minor}"),
                 multiprocessors: multiprocessors.max(1) as usize,
                 shared_memory: shared_memory.max(0) as usize,
@@ -156,10 +144,12 @@ impl Cuda {
         } else {
             blas::cublasMath_t::CUBLAS_DEFAULT_MATH
         };
-        // SAFETY: the handle is valid.
-        unsafe { blas::cublasSetMathMode(*self.inner.blas.handle(), mode) }
-            .result()
-            .map_err(|e| blas_failed("set the precision of cuBLAS", e))?;
+        for blas in [&self.inner.blas, &self.inner.beside.blas] {
+            // SAFETY: the handle is valid.
+            unsafe { blas::cublasSetMathMode(*blas.handle.handle(), mode) }
+                .result()
+                .map_err(|e| blas_failed("set the precision of cuBLAS", e))?;
+        }
         Ok(())
     }
 
@@ -185,13 +175,7 @@ impl Cuda {
 
     /// Creates an event, which orders the work of two streams.
     pub(crate) fn event(&self) -> Result<CudaEvent> {
-        let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING;
-        self.inner.context.new_event(Some(flags)).map_err(|e| failed("create an event", e))
-    }
-
-    /// Returns the stream that all work is done in.
-    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
-        &self.inner.stream
+        event(&self.inner.context)
     }
 
     /// Compiles `source` with these definitions, once, and returns one of its functions.
@@ -237,8 +221,14 @@ impl Cuda {
 
     /// Waits for all work.
     pub(crate) fn synchronise(&self) -> Result<()> {
-        self.inner.stream.synchronize().map_err(|e| failed("compute", e))
+        self.stream()?.synchronize().map_err(|e| failed("compute", e))
     }
+}
+
+/// Creates an event, which orders the work of two streams.
+pub(crate) fn event(context: &Arc<CudaContext>) -> Result<CudaEvent> {
+    let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING;
+    context.new_event(Some(flags)).map_err(|e| failed("create an event", e))
 }
 
 /// Largest shared memory that launches ask for beside that which kernels declare, in bytes, and all of a block that has it.
@@ -258,10 +248,21 @@ macro_rules! launch {
     ($cuda:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),* $(,)?) => {
         launch!($cuda, $source, $defines, $name, $config, $($argument),*; None::<&u32>)
     };
-    ($cuda:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),*; $last:expr) => {{
+    ($cuda:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),*; $last:expr) => {
+        $crate::launch::launch_in!($cuda, $cuda.stream()?, $source, $defines, $name, $config, $($argument),*; $last)
+    };
+}
+pub(crate) use launch;
+
+/// Launches a kernel in the main stream, beside other work; see [`launch!`].
+macro_rules! launch_in {
+    ($cuda:expr, $stream:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),* $(,)?) => {
+        $crate::launch::launch_in!($cuda, $stream, $source, $defines, $name, $config, $($argument),*; None::<&u32>)
+    };
+    ($cuda:expr, $stream:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),*; $last:expr) => {{
         use cudarc::driver::PushKernelArg;
         let function = $cuda.function($source, $defines, $name)?;
-        let mut builder = $cuda.stream().launch_builder(&function);
+        let mut builder = $stream.launch_builder(&function);
         $(builder.arg($argument);)*
         if let Some(last) = $last {
             builder.arg(last);
@@ -271,7 +272,7 @@ macro_rules! launch {
         unsafe { builder.launch($config) }.map(|_| ()).map_err(|e| $crate::error::failed("run a kernel", e))
     }};
 }
-pub(crate) use launch;
+pub(crate) use launch_in;
 
 /// Launches a kernel whose blocks wait for one another, in any stream; see [`launch!`].
 macro_rules! launch_cooperative {

@@ -7,6 +7,7 @@
 mod adam;
 mod attention;
 mod backward;
+mod beside;
 mod block;
 mod clock;
 mod columns;
@@ -45,7 +46,7 @@ pub use scratch::Scratch;
 use supergat_core::Result;
 
 /// Compiles all kernels for an architecture such as `sm_90`: with all definitions in use, or each source once, and again
-/// for GATv2, and again with weights or features of edges, if it has code for them. Returns how many were compiled, or
+/// for GATv2, rows of 16 bits, and weights or features of edges, if it has code for them. Returns how many were compiled, or
 /// `None` without NVRTC. Needs no GPU.
 #[doc(hidden)]
 pub fn compile_all(architecture: &str, all_definitions: bool) -> Result<Option<usize>> {
@@ -79,7 +80,7 @@ pub fn compile_all(architecture: &str, all_definitions: bool) -> Result<Option<u
         let mut seen = std::collections::BTreeSet::new();
         let flag = |defines: &[(&str, i64)], name| defines.contains(&(name, 1));
         variants.retain(|(source, defines)| {
-            let of_edges = ["WEIGHTED", "EDGE_FEATURES", "MESSAGES", "RESUMES"].map(|name| flag(defines, name));
+            let of_edges = ["WEIGHTED", "EDGE_FEATURES", "MESSAGES", "RESUMES", "HALF"].map(|name| flag(defines, name));
             seen.insert((source.name, of_edges, defines.contains(&("FORM", 4))))
         });
     }

@@ -60,12 +60,12 @@ pub(crate) fn margin_backward(
     });
     let among = plan.classes.as_ref().map_or(0, |classes| address(&classes.alike));
     let layout = attention.layout;
-    let defines = teams::defines(problem, layout, attention.form);
+    let defines = teams::defines(problem, &attention);
     let (nodes, per_edge, slope) = (problem.nodes as u32, negatives_per_edge as u32, attention.slope as f32);
-    let most = teams::light_summing_blocks(cuda, problem, layout, teams::FEW_BLOCKS);
+    let most = teams::light_summing_blocks(cuda, problem, (layout, attention.precision), teams::FEW_BLOCKS);
     // A warp has a node while terms are counted, a team while gradients are added.
     let count_blocks = problem.nodes.div_ceil(THREADS as usize / 32).min(most);
-    let add_blocks = problem.nodes.div_ceil(teams::teams_per_block(layout)).min(most);
+    let add_blocks = problem.nodes.div_ceil(teams::teams_per_block(layout, attention.precision)).min(most);
     for loss in [Some(structure), boundary].into_iter().flatten() {
         let weight = loss.lambda / (loss.triples.max(1) * layout.heads) as f64;
         let (factor, margin, tag) = (weight as f32, loss.margin as f32, tag(layer, loss.purpose));

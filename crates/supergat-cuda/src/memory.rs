@@ -55,11 +55,15 @@ impl Memory for Cuda {
     }
 
     fn set_step(&self, clock: &mut Clock, step: u32) -> Result<()> {
-        launch!(self, &CLOCK, &[], "set_step", grid(1, 1), &mut clock.data, &step)
+        let done = launch!(self, &CLOCK, &[], "set_step", grid(1, 1), &mut clock.data, &step);
+        self.start_step();
+        done
     }
 
     fn advance(&self, clock: &mut Clock) -> Result<()> {
-        launch!(self, &CLOCK, &[], "advance", grid(1, 1), &mut clock.data)
+        let done = launch!(self, &CLOCK, &[], "advance", grid(1, 1), &mut clock.data);
+        self.start_step();
+        done
     }
 
     fn replay(&self, recording: &mut Recording, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
@@ -71,7 +75,7 @@ impl Cuda {
     /// Allocates zeros; at least one, because the GPU has no empty memory.
     pub(crate) fn zeros<T: DeviceRepr + ValidAsZeroBits>(&self, len: usize) -> Result<CudaSlice<T>> {
         let bytes = len.max(1) * size_of::<T>();
-        self.stream().alloc_zeros(len.max(1)).map_err(|e| self.no_memory(bytes, e))
+        self.stream()?.alloc_zeros(len.max(1)).map_err(|e| self.no_memory(bytes, e))
     }
 
     /// Allocates zeros and counts them, or only counts them.
@@ -97,21 +101,22 @@ impl Cuda {
             return Ok(());
         }
         let mut to = to.slice_mut(..from.len());
-        self.stream().memcpy_htod(from, &mut to).map_err(|e| failed("copy to the GPU", e))
+        self.stream()?.memcpy_htod(from, &mut to).map_err(|e| failed("copy to the GPU", e))
     }
 
     /// Reads numbers from the front of memory, after all work.
     pub(crate) fn fetch<T: DeviceRepr>(&self, from: &CudaSlice<T>, to: &mut [T]) -> Result<()> {
         if !to.is_empty() {
             let from = from.slice(..to.len());
-            self.stream().memcpy_dtoh(&from, to).map_err(|e| failed("copy from the GPU", e))?;
+            self.stream()?.memcpy_dtoh(&from, to).map_err(|e| failed("copy from the GPU", e))?;
         }
         self.synchronise()
     }
 
     /// Copies memory to memory of the same length.
     pub(crate) fn duplicate<T: DeviceRepr>(&self, from: &CudaSlice<T>, to: &mut CudaSlice<T>) -> Result<()> {
-        self.stream().memcpy_dtod(from, to).map_err(|e| failed("copy memory", e))
+        let stream = self.stream_beside(&[address(from), address(to)])?;
+        stream.memcpy_dtod(from, to).map_err(|e| failed("copy memory", e))
     }
 
     fn no_memory(&self, bytes: usize, error: DriverError) -> Error {

@@ -3,7 +3,7 @@
 
 use crate::columns::{COLUMNS, column_grid, number};
 use crate::compile::Source;
-use crate::launch::{Cuda, grid, launch};
+use crate::launch::{Cuda, grid, launch, launch_in};
 use crate::memory::{Numbers, address, keep};
 use crate::problem::Problem;
 use crate::scratch::Scratch;
@@ -135,8 +135,10 @@ pub(crate) fn activation_backward(
     let activation = number(activation);
     let (keep, scale) = keep(mask);
     let state = to.state.map_or(0, |state| address(&state.0));
-    launch!(
+    let stream = cuda.stream_beside(&[address(&to.sums.0)])?;
+    launch_in!(
         cuda,
+        stream,
         &OUTPUT,
         &[],
         "output_backward",
@@ -173,5 +175,6 @@ pub(crate) fn shared_term(
     let threads = problem.nodes * layout.head_stride();
     let shape = Shape::new(problem.nodes, layout);
     let config = grid(threads.div_ceil(256), 256);
-    launch!(cuda, &OUTPUT, &[], "shared_term", config, &shape, &gradient.0, &sums.0, &state)
+    let stream = cuda.stream_beside(&[state])?;
+    launch_in!(cuda, stream, &OUTPUT, &[], "shared_term", config, &shape, &gradient.0, &sums.0, &state)
 }

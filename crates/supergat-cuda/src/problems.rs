@@ -14,6 +14,10 @@ impl Problems for Cuda {
     type Scratch = Scratch;
     type Record = Record;
 
+    fn supports(&self, _: &Architecture) -> Result<()> {
+        Ok(())
+    }
+
     fn place(&self, example: &Example<f32>, architecture: &Architecture, loss: AttentionLoss) -> Result<Problem> {
         Problem::new(self, example, architecture, loss)
     }

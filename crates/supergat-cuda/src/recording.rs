@@ -75,13 +75,15 @@ pub(crate) fn replay(cuda: &Cuda, recording: &mut Recording, work: &mut dyn FnMu
 }
 
 fn record(cuda: &Cuda, work: &mut dyn FnMut() -> Result<()>) -> Result<CudaGraph> {
-    let stream = cuda.stream();
+    let stream = cuda.stream()?;
+    cuda.start_step();
     stream
         .begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
         .map_err(|e| failed("start a recording", e))?;
     let done = work();
     // The recording is ended even if the work failed, so that the stream can be used again.
     let graph = stream.end_capture(CUgraphInstantiate_flags(0));
+    cuda.start_step();
     done?;
     let graph = graph.map_err(|e| failed("end a recording", e))?;
     let graph = graph.ok_or_else(|| device_error("the GPU recorded nothing: report this as a bug".into()))?;

@@ -35,13 +35,13 @@ pub(crate) fn edge_values(
     let [mut coefficients, mut logits] = [cuda.zeros::<f32>(len)?, cuda.zeros::<f32>(len)?];
     let terms = Terms::new(problem, input.edge_vectors, false).and_then(|terms| terms.launches(layout, true).next());
     let (of_edges, edges) = terms.unzip();
-    let defines = [teams::defines(problem, layout, input.form), of_edges.unwrap_or_default()].concat();
+    let defines = [teams::defines(problem, &input), of_edges.unwrap_or_default()].concat();
     launch!(
         cuda,
         &REPORT,
         &defines,
         "edge_values",
-        grid(problem.nodes.div_ceil(teams::teams_per_block(layout)), THREADS),
+        grid(problem.nodes.div_ceil(teams::teams_per_block(layout, input.precision)), THREADS),
         &nodes,
         &problem.incoming.offsets,
         &problem.incoming.nodes,
@@ -80,9 +80,9 @@ pub(crate) fn pair_logits(
     launch!(
         cuda,
         &REPORT,
-        &teams::defines(problem, layout, input.form),
+        &teams::defines(problem, &input),
         "pair_logits",
-        grid(pairs.len().div_ceil(teams::teams_per_block(layout)), THREADS),
+        grid(pairs.len().div_ceil(teams::teams_per_block(layout, input.precision)), THREADS),
         &count,
         &on_device,
         &input.z.0,

@@ -34,7 +34,7 @@ impl Sampling for Cuda {
         let Some(plan) = problem.supervision.edges() else { return Ok(()) };
         let LayerSamples { layers: drawn, start, .. } = all;
         let ordered = |result: std::result::Result<(), DriverError>| result.map_err(|e| failed("order its work", e));
-        ordered(start.record(self.stream()))?;
+        ordered(start.record(self.stream()?))?;
         ordered(self.side_stream().wait(start))?;
         for layer in (0..layers).rev() {
             let Drawn { samples, done, ahead } = &mut drawn[usize::from(layer)];
@@ -51,8 +51,8 @@ impl Sampling for Cuda {
         all.current = usize::from(layer);
         let Drawn { samples, done, ahead } = &mut all.layers[usize::from(layer)];
         match std::mem::take(ahead) {
-            true => self.stream().wait(done).map_err(|e| failed("order its work", e)),
-            false => draw(self, self.stream(), problem, plan, clock, layer, samples),
+            true => self.stream()?.wait(done).map_err(|e| failed("order its work", e)),
+            false => draw(self, self.stream()?, problem, plan, clock, layer, samples),
         }
     }
 

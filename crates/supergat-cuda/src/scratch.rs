@@ -6,9 +6,9 @@ use crate::problem::samples::EdgePlan;
 use crate::problem::{Lists, Problem, labels};
 use crate::teams::most_blocks;
 use cudarc::driver::{CudaEvent, CudaSlice};
-use supergat_core::Result;
 use supergat_core::device::LayerWidth;
 use supergat_core::memory::Arena;
+use supergat_core::{Precision, Result};
 
 /// Memory of the backward pass that is not visible to layers.
 #[derive(Debug)]
@@ -49,6 +49,8 @@ impl Scratch {
 pub(crate) struct AttentionScratch {
     /// Samples of the edge loss, by layer.
     pub(crate) samples: LayerSamples,
+    /// Gradients of the sums, rounded for being gathered over edges; empty if they are gathered as they are.
+    pub(crate) gathered: CudaSlice<f32>,
     /// Gradients of the vectors, per block.
     pub(crate) partial: CudaSlice<f32>,
     /// Gradients of the vectors and the matrix of edge features, per block.
@@ -74,11 +76,14 @@ impl AttentionScratch {
         let most = |of: &dyn Fn(&Problem) -> usize| problems.iter().map(of).max().unwrap_or(0);
         let blocks = most(&|problem| most_blocks(cuda, problem));
         let stride = layers.iter().map(|layer| layer.stride).max().unwrap_or(0);
+        let rounded = layers.iter().filter(|layer| layer.precision != Precision::F32);
+        let gathered = rounded.map(|layer| layer.precision.stored(layer.stride)).max().unwrap_or(0);
         let edge_sums = most(&|problem| most_blocks(cuda, problem) * edge_scratch(problem, layers)[0]);
         let counters = most(&|problem| edge_scratch(problem, layers)[1]);
         let counts = most(&|problem| problem.supervision.margins().map_or(0, |_| problem.nodes * COUNTS));
         Ok(Self {
             samples: LayerSamples::new(cuda, problems, layers.len(), arena)?,
+            gathered: cuda.zeros_in(most(&|problem| problem.nodes) * gathered, arena)?,
             partial: cuda.zeros_in(blocks * 2 * stride, arena)?,
             edge_partial: cuda.zeros_in(edge_sums, arena)?,
             losses: cuda.zeros_in(blocks, arena)?,

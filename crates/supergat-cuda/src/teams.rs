@@ -5,7 +5,7 @@ use crate::memory::Numbers;
 use crate::problem::{LARGE_GRAPH, Problem};
 use cudarc::driver::LaunchConfig;
 use supergat_core::device::{Attention, STATE};
-use supergat_core::{Form, HeadLayout};
+use supergat_core::{Form, HeadLayout, Precision};
 
 /// Threads of a block in the kernels of attention.
 pub(crate) const THREADS: u32 = 256;
@@ -24,27 +24,32 @@ pub(crate) fn most_blocks(cuda: &Cuda, problem: &Problem) -> usize {
         + problem.attention.heavy().blocks(cuda) as usize
 }
 
-/// Returns the number of lanes of a team, as the kernels compute it.
-fn team(layout: HeadLayout) -> usize {
+/// Returns the number of lanes of a team, as the kernels compute it for rows in a precision.
+fn team(layout: HeadLayout, precision: Precision) -> usize {
     let quads = 2 * layout.vectors;
     if quads <= 8 {
         return quads.next_power_of_two();
     }
     let mut lanes = 4;
-    while lanes < 32 && lanes < quads && layout.groups * quads.div_ceil(lanes) > 3 {
+    while lanes < 32 && lanes < quads && layout.groups * quads.div_ceil(lanes) > most_held(precision) {
         lanes *= 2;
     }
     lanes
 }
 
+/// Returns the quads of a row that a lane has at most, if possible, as in the kernels.
+fn most_held(precision: Precision) -> usize {
+    if precision == Precision::F32 { 3 } else { 4 }
+}
+
 /// Returns the number of heads that a lane owns in all groups together, as the kernels compute it.
-pub(crate) fn owned_heads(layout: HeadLayout) -> usize {
-    layout.groups * layout.lane_heads / team(layout).min(layout.lane_heads)
+pub(crate) fn owned_heads(layout: HeadLayout, precision: Precision) -> usize {
+    layout.groups * layout.lane_heads / team(layout, precision).min(layout.lane_heads)
 }
 
 /// Returns the number of quads of a row that a lane has, as the kernels compute it.
-pub(crate) fn quads_per_lane(layout: HeadLayout) -> usize {
-    layout.groups * (2 * layout.vectors).div_ceil(team(layout))
+pub(crate) fn quads_per_lane(layout: HeadLayout, precision: Precision) -> usize {
+    layout.groups * (2 * layout.vectors).div_ceil(team(layout, precision))
 }
 
 /// Returns the numbers of a slot of a node's state.
@@ -66,35 +71,41 @@ pub(crate) fn keeps_above(problem: &Problem, attention: &Attention<'_, Cuda>, st
         && state.0.len() >= problem.nodes * (STATE * node_heads(layout) + above(layout))
 }
 
-/// Most quads per thread in shared memory for rows that are on their way.
-const MOST_QUADS: usize = 15;
+/// Most bytes per thread in shared memory for rows that are on their way.
+const MOST_BYTES: usize = 240;
 
-/// Returns the quads per thread in shared memory for the rows of `depth` edges that are on their way, of which each needs
-/// `rows` rows and, if `has_heads`, numbers per head. On small graphs, launches that divide the memory of a multiprocessor
-/// anew would take longer than they gain; sums of edge features need the memory for themselves.
+/// Returns the bytes per thread in shared memory for the rows of `depth` edges that are on their way, of which each needs
+/// `rows` rows, and `per_head` bytes per head. On small graphs, launches that divide the memory of a multiprocessor anew would
+/// take longer than they gain; sums of edge features need the memory for themselves.
 pub(crate) fn ring(
     cuda: &Cuda,
     problem: &Problem,
-    layout: HeadLayout,
-    (rows, has_heads): (usize, bool),
+    attention: &Attention<'_, Cuda>,
+    (rows, per_head): (usize, usize),
     depth: usize,
 ) -> u32 {
     let has_features = problem.edge_memory.as_ref().is_some_and(|memory| memory.width > 0);
     if problem.nodes < LARGE_GRAPH || has_features || cuda.shared_memory() < MOST_SHARED {
         return 0;
     }
-    let parts = rows * quads_per_lane(layout) + if has_heads { owned_heads(layout) } else { 0 };
-    (parts * depth.min(MOST_QUADS / parts)) as u32
+    let (layout, precision) = (attention.layout, attention.precision);
+    let quad = if precision == Precision::F32 { 16 } else { 8 };
+    let bytes = rows * quads_per_lane(layout, precision) * quad + owned_heads(layout, precision) * per_head;
+    (bytes * depth.min(MOST_BYTES / bytes)) as u32
 }
 
 /// Returns the launch of blocks with this shared memory.
 pub(crate) fn grid_with_ring(blocks: usize, ring: u32) -> LaunchConfig {
-    LaunchConfig { shared_mem_bytes: 16 * THREADS * ring, ..grid(blocks, THREADS) }
+    LaunchConfig { shared_mem_bytes: THREADS * ring, ..grid(blocks, THREADS) }
 }
 
-/// Returns the definitions of a layout.
-pub(crate) fn defines(problem: &Problem, layout: HeadLayout, form: Form) -> Defines {
-    layout_defines(layout, form, problem.attention.lanes)
+/// Returns the definitions of kernels that read rows of a layer.
+pub(crate) fn defines(problem: &Problem, attention: &Attention<'_, Cuda>) -> Defines {
+    let mut defines = layout_defines(attention.layout, attention.form, problem.attention.lanes);
+    if attention.precision != Precision::F32 {
+        defines.push(("HALF", 1));
+    }
+    defines
 }
 
 pub(crate) fn layout_defines(layout: HeadLayout, form: Form, lanes: i64) -> Defines {
@@ -117,19 +128,24 @@ pub(crate) fn layout_defines(layout: HeadLayout, form: Form, lanes: i64) -> Defi
 }
 
 /// Returns how many nodes a block has at once if a team has a node.
-pub(crate) fn teams_per_block(layout: HeadLayout) -> usize {
-    THREADS as usize / team(layout)
+pub(crate) fn teams_per_block(layout: HeadLayout, precision: Precision) -> usize {
+    THREADS as usize / team(layout, precision)
 }
 
 /// Returns the number of blocks for all light nodes.
-pub(crate) fn light_blocks(problem: &Problem, layout: HeadLayout) -> usize {
-    let lanes = team(layout).max(problem.attention.lanes as usize);
+pub(crate) fn light_blocks(problem: &Problem, layout: HeadLayout, precision: Precision) -> usize {
+    let lanes = team(layout, precision).max(problem.attention.lanes as usize);
     problem.nodes.div_ceil(THREADS as usize / lanes)
 }
 
 /// Returns the number of blocks for all light nodes if blocks sum over nodes: at most `of_each` per multiprocessor.
-pub(crate) fn light_summing_blocks(cuda: &Cuda, problem: &Problem, layout: HeadLayout, of_each: usize) -> usize {
-    light_blocks(problem, layout).min(of_each * cuda.multiprocessors())
+pub(crate) fn light_summing_blocks(
+    cuda: &Cuda,
+    problem: &Problem,
+    (layout, precision): (HeadLayout, Precision),
+    of_each: usize,
+) -> usize {
+    light_blocks(problem, layout, precision).min(of_each * cuda.multiprocessors())
 }
 
 /// Returns layouts and forms for the test of compilation, with all forms of one layout.
@@ -155,19 +171,19 @@ mod tests {
 
     #[test]
     fn teams_hold_at_most_three_quads_per_lane_if_possible() {
-        let of = |heads, features| team(HeadLayout::new(heads, features));
+        let of = |heads, features| team(HeadLayout::new(heads, features), Precision::F32);
         assert_eq!([of(1, 7), of(2, 3), of(8, 2), of(8, 8), of(8, 16), of(1, 40)], [2, 2, 4, 8, 16, 4]);
         assert_eq!([of(12, 8), of(64, 1), of(8, 256)], [16, 2, 32]);
     }
 
     #[test]
     fn lanes_own_all_heads_of_a_row_together() {
-        let owned = |heads, features| owned_heads(HeadLayout::new(heads, features));
+        let owned = |heads, features| owned_heads(HeadLayout::new(heads, features), Precision::F32);
         assert_eq!(
             [owned(1, 7), owned(8, 8), owned(8, 1), owned(8, 2), owned(64, 1), owned(12, 8)],
             [1, 1, 4, 2, 32, 2]
         );
-        let quads = |heads, features| quads_per_lane(HeadLayout::new(heads, features));
+        let quads = |heads, features| quads_per_lane(HeadLayout::new(heads, features), Precision::F32);
         assert_eq!([quads(1, 7), quads(8, 8), quads(12, 8), quads(8, 256), quads(64, 1)], [1, 2, 2, 16, 8]);
     }
 }

@@ -39,14 +39,15 @@ fn example(nodes: usize, hub: u32, direction: Direction) -> Example<f32> {
     Example::new(graph, features, labels, [train, vec![0], vec![4]]).unwrap()
 }
 
-/// Returns rows with random numbers in [-1, 1) and zeros as padding.
+/// Returns rows with random numbers in [-1, 1) and zeros as padding. The numbers have 16 bits, so rounded rows are the same.
 fn rows(layout: HeadLayout, count: usize, salt: u16) -> Vec<f32> {
     let random = Stream::new(5, 0, salt, Purpose::Weights);
     let (stride, per_row) = (layout.stride(), layout.heads * layout.features);
     let mut all = vec![0.0; count * stride];
     for row in 0..count {
         for (k, place) in layout.canonical().enumerate() {
-            all[row * stride + place] = (2.0 * random.uniform((row * per_row + k) as u64) - 1.0) as f32;
+            let number = (2.0 * random.uniform((row * per_row + k) as u64) - 1.0) as f32;
+            all[row * stride + place] = f32::from_bits(number.to_bits() & 0xFFFF_0000);
         }
     }
     all
@@ -79,6 +80,7 @@ struct Case {
     direction: Direction,
     dropout: f64,
     loss: Loss,
+    precision: Precision,
 }
 
 /// Results of both passes of attention on a device.
@@ -92,7 +94,7 @@ struct Passes {
 
 /// Computes both passes twice, and checks that both runs have the same bits.
 fn passes<D: SingleDevice<Number = f32>>(device: &D, case: &Case) -> Passes {
-    let Case { form, heads, features, direction, dropout, loss } = *case;
+    let Case { form, heads, features, direction, dropout, loss, precision } = *case;
     let example = example(300, 200, direction);
     let (graph, mut arena) = (&*example.graph, Arena::allocating());
     let (nodes, layout) = (graph.nodes(), HeadLayout::new(heads, features));
@@ -114,13 +116,14 @@ fn passes<D: SingleDevice<Number = f32>>(device: &D, case: &Case) -> Passes {
     let problems = [device.place(&example, &Architecture::new(model, &example), attention_loss).unwrap()];
     let problem = &problems[0];
     let row = sides * stride;
-    let layers = [LayerWidth { stride: row, heads: width, precision: Precision::F32, weight: row, sums: 2 * row }; 2];
+    let layers = [LayerWidth { stride: row, heads: width, precision, weight: row, sums: 2 * row }; 2];
     let mut scratch = device.scratch(&problems, &layers, true, &mut arena).unwrap();
     let mut clock = device.clock(SEED).unwrap();
     device.set_step(&mut clock, STEP).unwrap();
 
     // The forward pass.
     let z = upload(device, &rows(layout, sides * nodes, 0));
+    let z_len = nodes * row;
     let vectors = upload(device, &rows(layout, vector_rows, 1));
     let state_len = nodes * (STATE * width + device.kept_by_attention(form, layout));
     let mut state = upload(device, &vec![0.0; state_len]);
@@ -128,6 +131,14 @@ fn passes<D: SingleDevice<Number = f32>>(device: &D, case: &Case) -> Passes {
     if form.has_vector() {
         device.attention_scores(problem, layout, &z, &vectors, &mut state, &mut source_score).unwrap();
     }
+    let z = match precision {
+        Precision::F32 => z,
+        Precision::Bf16 => {
+            let mut rounded = upload(device, &vec![0.0; precision.stored(z_len)]);
+            device.round_rows(problem, stride, &z, &mut rounded).unwrap();
+            rounded
+        }
+    };
     let mut bits = [0, 1].map(|_| device.bits(per_edge, &mut arena).unwrap());
     let [keep, chosen] = &mut bits;
     let random = Random { clock: &clock, layer: LAYER, purpose: Purpose::AttentionDropout };
@@ -138,7 +149,7 @@ fn passes<D: SingleDevice<Number = f32>>(device: &D, case: &Case) -> Passes {
         layout,
         slope: 0.2,
         z: &z,
-        precision: Precision::F32,
+        precision,
         source_score: &source_score,
         vectors: has_vectors.then_some(&vectors),
         keep: (!dropout.is_none()).then_some(Mask { keep, dropout }),
@@ -233,18 +244,26 @@ fn check(cuda: &Cuda, case: &Case) {
     assert!((found - expected).abs() <= 1e-5 * expected.max(1e-9), "loss of {case:?}: {found} and {expected}");
 }
 
+const F32: Precision = Precision::F32;
+
 #[test]
 fn gatv2_matches_the_cpu() {
     let Some(cuda) = gpu() else { return };
     for direction in [Direction::Undirected, Direction::Directed] {
         for (dropout, loss) in [(0.0, Loss::None), (0.6, Loss::Drawn), (0.0, Loss::Set), (0.3, Loss::None)] {
-            check(&cuda, &Case { form: Form::V2, heads: 8, features: 8, direction, dropout, loss });
+            check(&cuda, &Case { form: Form::V2, heads: 8, features: 8, direction, dropout, loss, precision: F32 });
         }
     }
     for (k, (heads, features)) in SHAPES.into_iter().chain([(1, 512), (8, 64)]).enumerate() {
         let direction = if k % 2 == 0 { Direction::Directed } else { Direction::Undirected };
-        check(&cuda, &Case { form: Form::V2, heads, features, direction, dropout: 0.3, loss: Loss::Drawn });
-        check(&cuda, &Case { form: Form::V2, heads, features, direction, dropout: 0.0, loss: Loss::Set });
+        check(
+            &cuda,
+            &Case { form: Form::V2, heads, features, direction, dropout: 0.3, loss: Loss::Drawn, precision: F32 },
+        );
+        check(
+            &cuda,
+            &Case { form: Form::V2, heads, features, direction, dropout: 0.0, loss: Loss::Set, precision: F32 },
+        );
     }
 }
 
@@ -275,7 +294,7 @@ fn all_forms_match_the_cpu() {
     for form in FORMS {
         for direction in [Direction::Undirected, Direction::Directed] {
             for (dropout, loss) in [(0.0, Loss::None), (0.6, Loss::Drawn), (0.0, Loss::Set)] {
-                check(&cuda, &Case { form, heads: 8, features: 8, direction, dropout, loss });
+                check(&cuda, &Case { form, heads: 8, features: 8, direction, dropout, loss, precision: F32 });
             }
         }
     }
@@ -287,10 +306,39 @@ fn all_layouts_match_the_cpu() {
     for (k, (heads, features)) in SHAPES.into_iter().enumerate() {
         let direction = if k % 2 == 0 { Direction::Undirected } else { Direction::Directed };
         for form in [Form::Go, Form::Mx] {
-            check(&cuda, &Case { form, heads, features, direction, dropout: 0.3, loss: Loss::Drawn });
+            check(&cuda, &Case { form, heads, features, direction, dropout: 0.3, loss: Loss::Drawn, precision: F32 });
         }
-        check(&cuda, &Case { form: Form::Sd, heads, features, direction, dropout: 0.0, loss: Loss::Set });
+        check(
+            &cuda,
+            &Case { form: Form::Sd, heads, features, direction, dropout: 0.0, loss: Loss::Set, precision: F32 },
+        );
     }
+}
+
+/// Rows that are rounded without a change give the same bits as rows of 32 bits, for all forms, shapes and losses.
+#[test]
+fn rows_of_16_bits_have_the_bits_of_full_rows() {
+    let Some(cuda) = gpu() else { return };
+    let both = |form, (heads, features), direction, dropout, loss| {
+        let [full, half] = [F32, Precision::Bf16]
+            .map(|precision| passes(&cuda, &Case { form, heads, features, direction, dropout, loss, precision }));
+        assert_eq!(full.loss.to_bits(), half.loss.to_bits());
+        for ((name, full), (_, half)) in full.numbers.iter().zip(&half.numbers) {
+            same(name, full, half);
+        }
+    };
+    for form in FORMS {
+        for direction in [Direction::Undirected, Direction::Directed] {
+            both(form, (8, 8), direction, 0.0, Loss::None);
+            both(form, (8, 8), direction, 0.6, Loss::Drawn);
+        }
+    }
+    for (k, shape) in SHAPES.into_iter().enumerate() {
+        let direction = if k % 2 == 0 { Direction::Undirected } else { Direction::Directed };
+        both(Form::Go, shape, direction, 0.3, Loss::Set);
+        both(Form::Mx, shape, direction, 0.3, Loss::Drawn);
+    }
+    both(Form::Go, (12, 2), Direction::Undirected, 0.0, Loss::Margins { by_classes: true });
 }
 
 /// CGAT: the chosen edges are the same; the gradients and the loss agree.
@@ -299,6 +347,6 @@ fn margins_match_the_cpu() {
     let Some(cuda) = gpu() else { return };
     for (heads, features, by_classes) in [(8, 8, false), (3, 4, true), (12, 2, true), (1, 5, false)] {
         let (loss, direction) = (Loss::Margins { by_classes }, Direction::Undirected);
-        check(&cuda, &Case { form: Form::Go, heads, features, direction, dropout: 0.0, loss });
+        check(&cuda, &Case { form: Form::Go, heads, features, direction, dropout: 0.0, loss, precision: F32 });
     }
 }

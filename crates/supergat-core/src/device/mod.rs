@@ -78,7 +78,7 @@ impl<D: Device<Example = Example<<D as Memory>::Number>>> SingleDevice for D {}
 
 /// Returns the error of a device that gathers rows of 32 bits only.
 pub fn no_half_precision() -> Error {
-    let message = "precision = bf16 needs the CPU of one process: train there, or set precision to f32";
+    let message = "precision = bf16 needs one process: train in one, or set precision to f32";
     Error::Device { message: message.into() }
 }
 

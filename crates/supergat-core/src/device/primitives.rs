@@ -119,6 +119,21 @@ pub trait Products: Problems {
         scratch: &mut Self::Scratch,
         out: &mut Self::Numbers,
     ) -> Result<()>;
+    /// Computes `out = G W^T` as [`Products::input_gradient`] does. The result is needed after the gradient of attention, so a
+    /// device may compute both at once.
+    #[allow(clippy::too_many_arguments)]
+    fn shortcut_gradient(
+        &self,
+        problem: &Self::Problem,
+        g: &Self::Numbers,
+        stride: usize,
+        weight: &Self::Numbers,
+        width: usize,
+        scratch: &mut Self::Scratch,
+        out: &mut Self::Numbers,
+    ) -> Result<()> {
+        self.input_gradient(problem, g, stride, weight, width, scratch, out)
+    }
     /// Computes `out += G W^T`; see [`Products::input_gradient`].
     #[allow(clippy::too_many_arguments)]
     fn add_input_gradient(

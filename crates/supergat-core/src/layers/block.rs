@@ -183,6 +183,20 @@ impl<D: Device> Block<D> {
         device.copy(bias, &mut skip_bias.gradient)
     }
 
+    /// Returns whether the layer has a linear residual.
+    pub fn is_linear(&self) -> bool {
+        self.skip.is_some()
+    }
+
+    /// Computes the gradient of a hidden layer's input through a linear residual (`scratch.shortcut`) from that of the
+    /// residual's output (`scratch.gradient`).
+    pub fn shortcut_gradient(&self, context: &Context<'_, D>, width: usize, scratch: &mut Scratch<D>) -> Result<()> {
+        let Some([weight, _]) = &self.skip else { return Ok(()) };
+        let (device, problem, stride) = (context.device, context.problem, self.step.layout.stride());
+        let Scratch { gradient, shortcut, own, .. } = scratch;
+        device.shortcut_gradient(problem, gradient, stride, &weight.value, width, own, shortcut)
+    }
+
     /// Adds the gradient of the layer's input through the shortcut to `scratch.gradient`. `scratch.shortcut` contains
     /// the gradient of the shortcut's output.
     pub fn add_input_gradient(&self, context: &Context<'_, D>, width: usize, scratch: &mut Scratch<D>) -> Result<()> {

@@ -408,6 +408,9 @@ impl<D: Device> Layer<D> {
                 let bias = &mut self.output.bias.gradient;
                 block.backward(context, above, [sums, output], own, state, bias, scratch)?;
                 block.skip_gradient(context, input, mask, &scratch.gradient, bias, &mut scratch.own)?;
+                if let Input::Hidden { width, .. } = input {
+                    block.shortcut_gradient(context, width, scratch)?;
+                }
             }
             _ => self.output.backward(context, above, sums, output, state, scratch)?,
         }
@@ -431,6 +434,12 @@ impl<D: Device> Layer<D> {
         let block = self.block.as_ref().filter(|block| block.has_residual());
         let mixes = !matches!(self.mixing, Mixing::Identity);
         let Scratch { gradient, projected, shortcut, own } = scratch;
+        if block.is_some_and(Block::is_linear) && self.ego.is_none() {
+            // The backward pass has computed the part through the shortcut.
+            context.device.add_input_gradient(context.problem, projected, stride, weight, width, own, shortcut)?;
+            std::mem::swap(gradient, shortcut);
+            return Ok(());
+        }
         // The gradient of the sums is also that of the shortcut. Without mixing it is in `projected`; the linear layers
         // over input and sums have moved it already.
         if block.is_some() && mixes && self.ego.is_none() {

@@ -9,7 +9,7 @@ use supergat_core::device::{AttentionLoss, Input, LayerWidth, Lists, NoLoops};
 use supergat_core::heads::LANES;
 use supergat_core::memory::Buffer;
 use supergat_core::sampling::SampleSizes;
-use supergat_core::{Architecture, EdgeWeights, Error, Example, Graph, ModelKind, Precision, Result};
+use supergat_core::{Architecture, EdgeWeights, Example, Graph, ModelKind, Precision, Result};
 
 /// An example with everything that stays constant in training.
 #[derive(Debug)]
@@ -102,9 +102,7 @@ impl<T: Primitives> CpuProblem<T> {
             _ => {}
         }
         let precision = architecture.network.precision;
-        if precision != Precision::F32 && example.edges.is_some() {
-            return Err(not_in(precision, "needs links without weights and features; leave them out, or use f32"));
-        }
+        precision.accepts_links(example.edges.is_some())?;
         let mut features_without_loops = Vec::new();
         if let Some(lists) = &no_loops {
             log_weights = lists.gathered(&log_weights, 1);
@@ -133,7 +131,7 @@ impl<T: Primitives> CpuProblem<T> {
         if layer.precision == Precision::F32 || self.example.train.is_empty() || is_usual {
             return Ok(());
         }
-        Err(not_in(layer.precision, "trains at most eight heads, on links that count in both directions; use f32"))
+        Err(layer.precision.refused("trains at most eight heads, on links that count in both directions; use f32"))
     }
 
     /// Returns the weights and features of edges in attention.
@@ -175,9 +173,4 @@ impl<T: Primitives> CpuProblem<T> {
     pub(super) fn nodes(&self) -> usize {
         self.example.graph.nodes()
     }
-}
-
-/// Returns the error of a precision that something cannot be computed in.
-fn not_in(precision: Precision, reason: &str) -> Error {
-    Error::Hyperparameter { name: "precision", value: precision.name().into(), reason: reason.into() }
 }

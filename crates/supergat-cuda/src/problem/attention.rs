@@ -66,9 +66,14 @@ impl Plan {
             .zip(lists.place_at_target)
             .map(|(&target, &place)| incoming.offsets[target as usize] as u32 + place)
             .collect();
-        // Few nodes leave lanes idle unless many lanes share each of them.
+        // Few nodes leave lanes idle unless many lanes share each of them. Many nodes fill the GPU with few lanes each, which
+        // have fewer sums to combine.
         let is_small = nodes * 16 < cuda.multiprocessors() * 1024;
-        let lanes = if is_small || edges >= 16 * nodes { 32 } else { 16 };
+        let lanes = match nodes {
+            _ if is_small || edges >= 16 * nodes => 32,
+            LARGE_GRAPH.. => 8,
+            _ => 16,
+        };
         Ok(Self { positions: cuda.uploaded(&positions)?, heavy_targets, heavy, most_edges: most_edges as u32, lanes })
     }
 

@@ -141,6 +141,7 @@ impl Problem {
         } else {
             [0; 2]
         };
+        architecture.network.precision.accepts_links(example.edges.is_some())?;
         if example.edges.as_ref().is_some_and(|edges| !edges.weights().is_empty()) {
             architecture.model.accepts_edge_weights()?;
         }
