@@ -59,7 +59,7 @@ def main() -> None:
         else:
             test = last_json(done.stdout)["test"]
             print(f"{given.seeds} seeds of Cora, SuperGAT-MX: {seconds:.1f} s in all, "
-                  f"test {test['mean']:.2f} +- {test['std']:.2f}")
+                  f"test {test['mean']:.4f} +- {test['std']:.4f}")
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 
