@@ -22,6 +22,8 @@ use supergat_core::memory::prefetch_part;
 
 /// Largest number of edges between prefetching a neighbour's rows and using them.
 const AHEAD: usize = 12;
+/// Edges of a graph whose dropout bits no longer stay in the cache of a core.
+const MANY_EDGES: usize = 1 << 19;
 
 /// Backward pass over a range of nodes.
 pub(super) struct Symmetric<'a, T, S, F> {
@@ -191,11 +193,14 @@ impl<'a, T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'a, T, S, F, I> 
         d_scores
     }
 
-    /// Prefetches the dropout bits of edges to the neighbours that follow `count` edges from place `start` on. Where these
-    /// bits are depends on the neighbour, so that its first edge is prefetched still earlier.
+    /// Prefetches the dropout bits of edges to the neighbours that follow `count` edges from place `start` on, in large graphs.
+    /// Where these bits are depends on the neighbour, so that its first edge is prefetched still earlier.
     #[inline(always)]
     pub(super) fn prefetch_outgoing(&self, start: usize, count: usize) {
         let (incoming, places) = (&self.input.incoming, self.gradient.place_at_target);
+        if incoming.nodes.len() < MANY_EDGES {
+            return;
+        }
         let [next, far] = [1, 2].map(|k| following(incoming.nodes, start + k * self.ahead, count));
         for ((&next, &far), &place) in next.iter().zip(far).zip(following(places, start + self.ahead, count)) {
             prefetch_part(incoming.offsets, far as usize, 1);
