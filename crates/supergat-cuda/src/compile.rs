@@ -7,6 +7,7 @@ use std::ffi::CString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use supergat_core::{Error, Result};
 
 /// A file of kernels.
@@ -33,13 +34,20 @@ pub(crate) fn compile(source: &Source, defines: &[(&str, i64)], architecture: &s
     options.extend(defines.iter().map(|(name, value)| format!("-D{name}={value}")));
     let text = format!("{COMMON}\n#line 1 \"{}.cu\"\n{}", source.name, source.text);
     let cached = cache_file(source.name, &text, &options);
-    if let Some(code) = cached.as_ref().and_then(|path| std::fs::read(path).ok()).filter(|code| is_whole(code)) {
+    let kept = || cached.as_ref().and_then(|path| std::fs::read(path).ok()).filter(|code| is_whole(code));
+    if let Some(code) = kept() {
+        return Ok(code);
+    }
+    // One compilation at a time: trainings that start together need the same kernels, which the first one then keeps.
+    static COMPILING: Mutex<()> = Mutex::new(());
+    let _alone = COMPILING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(code) = kept() {
         return Ok(code);
     }
     let code = run(source.name, &text, &options)?;
-    if let Some(path) = cached {
+    if let Some(path) = &cached {
         // Without a cache, kernels are compiled again next time.
-        let _ = store(&path, &code);
+        let _ = store(path, &code);
     }
     Ok(code)
 }

@@ -218,7 +218,8 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'_, T, S, F, I> {
         // Coefficients are computed later, so their place is free for logits.
         let EdgeBlock { others, dp, marked, d_logit, weight: logits, .. } = block;
         let (zero, one) = (P::<T, I>::zero(), P::<T, I>::splat(T::ONE));
-        for side in 0..if F::SYMMETRIC_LOGIT { 1 } else { 2 } {
+        let sides = if F::SYMMETRIC_LOGIT { 1 } else { 2 };
+        for (side, d_logit) in d_logit.iter_mut().enumerate().take(sides) {
             if !F::SYMMETRIC_LOGIT {
                 self.logits_by_scores(&others[..edges], side, node, logits);
             }
@@ -244,7 +245,7 @@ impl<T: SimdReal, S: Stored<T>, F: FormKernel, I: Isa> Pass<'_, T, S, F, I> {
                 } else if side == 1 {
                     count = reverse;
                 }
-                set_pair::<T, I>(&mut d_logit[side], k, d.mul(count));
+                set_pair::<T, I>(d_logit, k, d.mul(count));
             }
         }
     }
