@@ -78,8 +78,8 @@ const PROGRAM: u64 = 1 << 20;
 
 /// Memory of the driver of a GPU in this process; an upper bound.
 const DRIVER: u64 = 512 << 20;
-/// Memory of a GPU for compiled kernels and for cuBLAS, per run.
-const GPU_RUN: u64 = 48 << 20;
+/// Memory of a GPU for compiled kernels and for cuBLAS in two streams, per run.
+const GPU_RUN: u64 = 80 << 20;
 
 /// Estimates the memory of `seeds` runs and of writing `attention_rows` rows of attention. `loaded` and `peak`
 /// are the current and the peak memory use of the process, in bytes.
