@@ -57,8 +57,9 @@ fn writes_tables_and_skips_finished_runs() {
     let mean = of_mx.iter().sum::<f64>() / 3.0;
     assert!(of_mx.len() == 3 && (mx["mean"].parse::<f64>().unwrap() - mean).abs() < 1e-9, "{mx:?}");
     assert_eq!((mx["n"].as_str(), mx["paper_mean"].as_str()), ("3", "0.843"));
-    let within = |low: &str, mean: &str| low.parse::<f64>().unwrap() < mean.parse::<f64>().unwrap();
-    assert!(within(&mx["low"], &mx["mean"]) && within(&mx["mean"], &mx["high"]), "{mx:?}");
+    let [low, mean, high, std] = ["low", "mean", "high", "std"].map(|name| mx[name].parse::<f64>().unwrap());
+    let [below, above] = [mean - low, high - mean];
+    assert!((below > 0.0) == (std > 0.0) && (above > 0.0) == (std > 0.0) && below >= 0.0 && above >= 0.0, "{mx:?}");
     assert_eq!(rows.len(), 3, "rows of the chosen models only: {rows:?}");
 
     let (before, tables) = (lines(&workspace), outputs(&workspace));
