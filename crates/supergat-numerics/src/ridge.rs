@@ -200,8 +200,8 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Ridge regression with one lambda. With K + lambda I = L L' and M = L^-1: G = M' M, so neither A nor the diagonal
-/// of G needs G itself.
+/// Ridge regression with one lambda. With K + lambda I = L L' and M = L^-1: G = M' M. A and the diagonal of G are
+/// computed from M, so G need not be formed.
 struct Fit {
     /// M, lower triangular.
     inverse: Vec<f64>,
