@@ -90,7 +90,8 @@ impl Products for Cuda {
         _scratch: &mut Scratch,
         out: &mut Numbers,
     ) -> Result<()> {
-        input_gradient(self, problem, (g, stride), (weight, width), (out, 0.0))
+        self.stream_beside(&[address(&out.0)])?;
+        input_gradient(self, &self.inner.blas, problem.nodes, (g, stride), (weight, width), (out, 0.0))
     }
 
     fn shortcut_gradient(
@@ -103,10 +104,8 @@ impl Products for Cuda {
         _scratch: &mut Scratch,
         out: &mut Numbers,
     ) -> Result<()> {
-        let sizes = [width, problem.nodes, stride];
         self.beside([address(&g.0), address(&weight.0), address(&out.0)], Start::Now, |beside| {
-            let weight = matrix(&weight.0, stride).transposed();
-            multiply(self, &beside.blas, sizes, weight, matrix(&g.0, stride), (&out.0, 0, 0.0))
+            input_gradient(self, &beside.blas, problem.nodes, (g, stride), (weight, width), (out, 0.0))
         })
     }
 
@@ -120,7 +119,8 @@ impl Products for Cuda {
         _scratch: &mut Scratch,
         out: &mut Numbers,
     ) -> Result<()> {
-        input_gradient(self, problem, (g, stride), (weight, width), (out, 1.0))
+        self.stream_beside(&[address(&out.0)])?;
+        input_gradient(self, &self.inner.blas, problem.nodes, (g, stride), (weight, width), (out, 1.0))
     }
 }
 
@@ -138,24 +138,17 @@ fn weight_gradient(
     })
 }
 
-/// Computes `out = G W^T + beta out`.
+/// Computes `out = G W^T + beta out` in the stream of `blas`.
 fn input_gradient(
     cuda: &Cuda,
-    problem: &Problem,
+    blas: &Blas,
+    nodes: usize,
     (g, stride): (&Numbers, usize),
     (weight, width): (&Numbers, usize),
     (out, beta): (&Numbers, f32),
 ) -> Result<()> {
-    let sizes = [width, problem.nodes, stride];
-    cuda.stream_beside(&[address(&out.0)])?;
-    multiply(
-        cuda,
-        &cuda.inner.blas,
-        sizes,
-        matrix(&weight.0, stride).transposed(),
-        matrix(&g.0, stride),
-        (&out.0, 0, beta),
-    )
+    let weight = matrix(&weight.0, stride).transposed();
+    multiply(cuda, blas, [width, nodes, stride], weight, matrix(&g.0, stride), (&out.0, 0, beta))
 }
 
 /// Returns the rows of a dense input without labels, and their length; sparse features otherwise, which have products of
