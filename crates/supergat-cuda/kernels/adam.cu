@@ -32,6 +32,7 @@ struct Batch {
 extern "C" __global__ void __launch_bounds__(256)
     adam(const unsigned* __restrict__ clock, double lr, float decay, const __grid_constant__ Batch batch)
 {
+    await_earlier_kernels();
     int number = 0;
     while (number + 1 < batch.count && batch.parameters[number + 1].first_block <= blockIdx.x) number++;
     const Memory& memory = batch.parameters[number];

@@ -177,6 +177,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ABOVE && GROUPS == 1 && HE
     const word* __restrict__ non_edge_source_offsets, const word* __restrict__ non_edge_targets, float pair_weight,
     double inverse_count, const word* __restrict__ sample_error, float* __restrict__ d_z, float* partial,
     double* losses, word* counter, float* d_vectors, double* record IF_EDGES(, Edges edges)) {
+    await_earlier_kernels();
     __shared__ BlockMemory memory;
     Ring ring = ring_of_block();
     IF_EDGES(__shared__ FeatureSums<CHUNK_SHARE> features;)

@@ -249,6 +249,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, IS_V2 || EDGES ? 1 : GROUP
     word heavy_count, word heavy_blocks, word most_edges, const Gathered* __restrict__ z,
     const float* __restrict__ source_score, const float* __restrict__ vectors, const byte* __restrict__ keep,
     float keep_scale, const byte* __restrict__ chosen, float slope, float* state, float* __restrict__ out IF_EDGES(, Edges terms)) {
+    await_earlier_kernels();
     __shared__ BlockMemory memory;
     Ring ring = ring_of_block();
     IF_EDGES(__shared__ FeatureSums<CHUNK> features;)

@@ -21,6 +21,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) edge_values(
     word nodes, const word* __restrict__ offsets, const word* __restrict__ sources, const Gathered* __restrict__ z,
     const float* __restrict__ source_score, const float* __restrict__ vectors, const float* __restrict__ state, float slope,
     float* __restrict__ coefficients, float* __restrict__ logits IF_EDGES(, Edges edges)) {
+    await_earlier_kernels();
     size_t team = ((size_t)blockIdx.x * THREADS + threadIdx.x) / TEAM;
     word node = (word)min(team, (size_t)nodes - 1), begin = offsets[node], end = team < nodes ? offsets[node + 1] : begin;
     word trips = warp_max(end - begin);
@@ -48,6 +49,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) edge_values(
 extern "C" __global__ void __launch_bounds__(THREADS) pair_logits(
     word count, const uint2* __restrict__ pairs, const Gathered* __restrict__ z, const float* __restrict__ source_score,
     const float* __restrict__ vectors, const float* __restrict__ state, float slope, float* __restrict__ out) {
+    await_earlier_kernels();
     size_t team = ((size_t)blockIdx.x * THREADS + threadIdx.x) / TEAM;
     uint2 pair = pairs[min(team, (size_t)count - 1)];
     Heads go, dp;

@@ -4,6 +4,7 @@
 extern "C" __global__ void __launch_bounds__(THREADS) attention_scores(
     word nodes, const float* __restrict__ z, const float* __restrict__ vectors, float* __restrict__ state,
     float* __restrict__ source_score) {
+    await_earlier_kernels();
     size_t team = ((size_t)blockIdx.x * THREADS + threadIdx.x) / TEAM;
     size_t node = min(team, (size_t)nodes - 1);
     Row own = load_row(z, node);

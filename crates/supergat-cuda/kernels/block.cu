@@ -83,6 +83,7 @@ __device__ __forceinline__ float4 shortened(const Shortcut& shortcut, const floa
 extern "C" __global__ void __launch_bounds__(256) block_forward(size_t count, unsigned quads, unsigned activation,
     Shortcut shortcut, const float4* __restrict__ sums, const float4* __restrict__ bias, float4* out)
 {
+    await_earlier_kernels();
     size_t step = (size_t)gridDim.x * blockDim.x;
     for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step)
         out[at] = map(activation, shortened(shortcut, sums, bias, out, at, (unsigned)(at % quads)));
@@ -135,6 +136,7 @@ extern "C" __global__ void __launch_bounds__(256) batch_statistics(unsigned node
     const float4* __restrict__ sums, const float4* __restrict__ bias, float4* out, float4* partial, unsigned* tickets,
     float4* mean, float4* variance)
 {
+    await_earlier_kernels();
     __shared__ Moments shared[256];
     unsigned columns = quads < 256 ? quads : 256, rows = 256 / columns;
     unsigned row = threadIdx.x / columns, column = threadIdx.x % columns, quad = blockIdx.y * columns + column;
@@ -199,6 +201,7 @@ extern "C" __global__ void __launch_bounds__(256) batch_forward(size_t count, un
     const float4* mean, const float4* variance, const float4* __restrict__ weight, const float4* __restrict__ bias,
     float4* __restrict__ normalised, float4* out, float4* used)
 {
+    await_earlier_kernels();
     size_t step = (size_t)gridDim.x * blockDim.x;
     for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
         unsigned quad = (unsigned)(at % quads);
@@ -240,6 +243,7 @@ extern "C" __global__ void __launch_bounds__(256) layer_forward(Shape shape, uns
     Shortcut shortcut, const float4* __restrict__ sums, const float4* __restrict__ bias, const float4* __restrict__ weight,
     const float4* __restrict__ norm_bias, float4* __restrict__ normalised, float* __restrict__ inverse, float4* out)
 {
+    await_earlier_kernels();
     size_t row = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) / lanes;
     unsigned own = threadIdx.x % lanes;
     bool valid = row < shape.nodes;
@@ -287,6 +291,7 @@ extern "C" __global__ void __launch_bounds__(256) norm_sums(unsigned nodes, unsi
     const float4* __restrict__ normalised, float4* gradient, float4* partial, unsigned* tickets, float4* d_weight,
     float4* d_bias)
 {
+    await_earlier_kernels();
     __shared__ NormGradient shared[256];
     unsigned columns = quads < 256 ? quads : 256, rows = 256 / columns;
     unsigned row = threadIdx.x / columns, column = threadIdx.x % columns, quad = blockIdx.y * columns + column;
@@ -346,6 +351,7 @@ extern "C" __global__ void __launch_bounds__(256) batch_backward(size_t count, u
     const float4* __restrict__ variance, const float4* __restrict__ d_weight, const float4* __restrict__ d_bias,
     const float4* __restrict__ normalised, float4* gradient, float4* running_mean, float4* running_variance)
 {
+    await_earlier_kernels();
     size_t step = (size_t)gridDim.x * blockDim.x;
     for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
         unsigned quad = (unsigned)(at % quads);
@@ -366,6 +372,7 @@ extern "C" __global__ void __launch_bounds__(256) layer_backward(Shape shape, un
     const float4* __restrict__ weight, const float4* __restrict__ normalised, const float* __restrict__ inverse,
     float4* gradient)
 {
+    await_earlier_kernels();
     size_t row = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) / lanes;
     unsigned own = threadIdx.x % lanes;
     bool valid = row < shape.nodes;
@@ -390,6 +397,7 @@ extern "C" __global__ void __launch_bounds__(256) layer_backward(Shape shape, un
 // sum += rows
 extern "C" __global__ void __launch_bounds__(256) add_rows(size_t count, const float4* __restrict__ rows, float4* sum)
 {
+    await_earlier_kernels();
     size_t step = (size_t)gridDim.x * blockDim.x;
     for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
         float4 x = sum[at];

@@ -13,10 +13,12 @@ __device__ void write_step(unsigned* clock, unsigned step)
 
 extern "C" __global__ void set_step(unsigned* clock, unsigned step)
 {
+    await_earlier_kernels();
     write_step(clock, step);
 }
 
 extern "C" __global__ void advance(unsigned* clock)
 {
+    await_earlier_kernels();
     write_step(clock, clock[2] + 1);
 }

@@ -7,6 +7,14 @@ typedef unsigned long long wide;
 
 #define ALL_LANES 0xFFFFFFFFu
 
+// Every kernel starts with this, before it reads or writes memory: it may be started while the kernel before it ends
+// (programmatic dependent launch), waits here until that one has ended, and lets the next one start.
+__device__ __forceinline__ void await_earlier_kernels() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;\n\tgriddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 // ---------------------------------------------------------------------------------------------- random numbers
 
 // Maps 128 bits of a counter to 128 random bits under a key.

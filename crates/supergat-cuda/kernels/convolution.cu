@@ -21,6 +21,7 @@ extern "C" __global__ void __launch_bounds__(128) aggregate(const Segment* __res
     const float4* __restrict__ z, unsigned z_quads, unsigned quads, unsigned lanes, float4* partial,
     unsigned* tickets, float4* __restrict__ out, unsigned out_quads WEIGHTS)
 {
+    await_earlier_kernels();
     sum_segments(segments, splits, count, partial, tickets, quads, lanes,
         [&](unsigned list, unsigned e, unsigned column, float4& sum) {
             unsigned j = neighbours[e];

@@ -4,6 +4,7 @@
 extern "C" __global__ void __launch_bounds__(256) drop_bytes(size_t bytes, const float4* __restrict__ x,
     const unsigned char* __restrict__ keep, float scale, float4* __restrict__ out)
 {
+    await_earlier_kernels();
     size_t stride = (size_t)gridDim.x * blockDim.x;
     for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < 2 * bytes; at += stride) {
         unsigned bits = keep[at >> 1] >> (4 * (at & 1));
@@ -20,6 +21,7 @@ extern "C" __global__ void __launch_bounds__(256) drop_bytes(size_t bytes, const
 extern "C" __global__ void __launch_bounds__(256) drop_numbers(size_t count, unsigned columns, const float* __restrict__ x,
     const unsigned char* __restrict__ keep, float scale, float* __restrict__ out)
 {
+    await_earlier_kernels();
     size_t stride = (size_t)gridDim.x * blockDim.x, row_bytes = (columns + 7) / 8;
     for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += stride) {
         size_t row = at / columns;

@@ -6,6 +6,7 @@
 extern "C" __global__ void __launch_bounds__(256) draw_mask(
     const word* __restrict__ clock, word tag, word threshold, word own, word repeat, wide bytes,
     byte* __restrict__ keep) {
+    await_earlier_kernels();
     Stream stream(clock, tag);
     wide first = ((wide)blockIdx.x * blockDim.x + threadIdx.x) * 4;
     if (first >= bytes) return;

@@ -21,6 +21,7 @@ extern "C" __global__ void __launch_bounds__(256) show_labels(word nodes, word c
     const byte* __restrict__ multi, const word* __restrict__ places, const word* __restrict__ clock, word choice_tag,
     word dropout_tag, word threshold, float scale, wide train, word grid_rows, word grid_columns, wide count,
     byte* __restrict__ shown, float* __restrict__ rows) {
+    await_earlier_kernels();
     word bytes = (classes + 7) / 8;
     wide thread = (wide)blockIdx.x * blockDim.x + threadIdx.x;
     if (thread >= (wide)nodes * bytes) return;
@@ -41,6 +42,7 @@ extern "C" __global__ void __launch_bounds__(256) show_labels(word nodes, word c
 extern "C" __global__ void __launch_bounds__(256) reuse_labels(word nodes, word classes, word is_multi,
     const byte* __restrict__ shown, const word* __restrict__ clock, word dropout_tag, word threshold, float scale,
     const float* __restrict__ logits, float* __restrict__ rows) {
+    await_earlier_kernels();
     word bytes = (classes + 7) / 8, lane = threadIdx.x % 32;
     wide node = ((wide)blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (node >= nodes || shown[node]) return;

@@ -84,6 +84,7 @@ extern "C" __global__ void __launch_bounds__(256) label_loss_backward(unsigned n
     const unsigned char* __restrict__ shown, const double* __restrict__ class_weights, double count, double gamma, const float* __restrict__ logits, float* __restrict__ gradient, double* partial, unsigned* ticket,
     double* record)
 {
+    await_earlier_kernels();
     __shared__ double shared[8];
     __shared__ bool last;
     unsigned own = threadIdx.x % lanes, per_block = 256 / lanes;
@@ -170,6 +171,7 @@ extern "C" __global__ void __launch_bounds__(256) evaluate(const unsigned* __res
     const unsigned* __restrict__ single, const unsigned char* __restrict__ multi, const float* __restrict__ logits,
     double* partial, unsigned* tickets, double* record)
 {
+    await_earlier_kernels();
     __shared__ double shared[8];
     __shared__ bool last;
     const unsigned* list = blockIdx.y == 0 ? validation : test;

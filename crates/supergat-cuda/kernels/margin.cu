@@ -33,6 +33,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) count_margin(
     const word* __restrict__ sources, const word* __restrict__ pool_offsets, const word* __restrict__ pool,
     const byte* __restrict__ among, word per_edge, const float* __restrict__ state,
     const float* __restrict__ source_score, float slope, float margin, word group, int* counts, double* losses) {
+    await_earlier_kernels();
     __shared__ double loss_memory[32];
     Stream stream(clock, tag);
     double loss = 0.0;
@@ -76,6 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) add_margin(
     word nodes, const Gathered* __restrict__ z, const float* __restrict__ vectors, float slope, float weight,
     double loss_weight, word group, int* counts, const double* losses, word loss_blocks, float* d_z, float* partial,
     word* counter, float* d_vectors, double* record) {
+    await_earlier_kernels();
     __shared__ BlockMemory memory;
     __shared__ double loss_memory[32];
     int first = first_head();

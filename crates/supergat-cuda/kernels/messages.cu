@@ -11,6 +11,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) messages_backward(
     word nodes, word width, const float* __restrict__ gradient, const float* __restrict__ matrix,
     const float* __restrict__ sums, float* __restrict__ d_sums, float* partial, word* counter,
     float* __restrict__ d_matrix) {
+    await_earlier_kernels();
     __shared__ BlockMemory memory;
     word first = blockIdx.y * AT_ONCE, count = min(width - first, (word)AT_ONCE);
     int head = first_head();

@@ -10,6 +10,7 @@
 extern "C" __global__ void __launch_bounds__(256) concat_forward(size_t count, unsigned quads, unsigned activation,
     const float4* __restrict__ bias, const float4* __restrict__ sums, float4* __restrict__ out)
 {
+    await_earlier_kernels();
     size_t stride = (size_t)gridDim.x * blockDim.x;
     for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += stride) {
         float4 y = sums[at];
@@ -24,6 +25,7 @@ extern "C" __global__ void __launch_bounds__(256) mean_forward(size_t count, uns
     unsigned groups, unsigned lane_heads, float share, const float* __restrict__ bias, const float* __restrict__ sums,
     float* __restrict__ out)
 {
+    await_earlier_kernels();
     size_t step = (size_t)gridDim.x * blockDim.x;
     unsigned width = stride / groups;
     for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
@@ -157,6 +159,7 @@ extern "C" __global__ void __launch_bounds__(256) output_backward(Shape shape, u
     const float4* __restrict__ output, const float4* __restrict__ sums, float4* __restrict__ gradient,
     float* __restrict__ state, float4* partial, unsigned* tickets, float* __restrict__ bias)
 {
+    await_earlier_kernels();
     __shared__ float4 shared[MOST_TURNS * 256];
     unsigned columns = shape.quads < 256 ? shape.quads : 256, rows = 256 / columns;
     unsigned row = threadIdx.x / columns, column = threadIdx.x % columns, quad = blockIdx.y * columns + column;
@@ -200,6 +203,7 @@ extern "C" __global__ void __launch_bounds__(256) output_backward(Shape shape, u
 extern "C" __global__ void __launch_bounds__(256) shared_term(Shape shape, const float* __restrict__ gradient,
     const float* __restrict__ sums, float* state)
 {
+    await_earlier_kernels();
     unsigned per_row = shape.groups * 8, width = shape.vectors * 8;
     size_t t = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     size_t node = t / per_row;

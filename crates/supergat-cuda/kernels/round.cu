@@ -6,6 +6,7 @@ __device__ __forceinline__ word rounded(float x) {
 }
 
 extern "C" __global__ void round_rows(wide quads, const float4* __restrict__ from, uint2* __restrict__ to) {
+    await_earlier_kernels();
     for (wide at = (wide)blockIdx.x * blockDim.x + threadIdx.x; at < quads; at += (wide)gridDim.x * blockDim.x) {
         float4 x = from[at];
         to[at] = make_uint2(rounded(x.x) | rounded(x.y) << 16, rounded(x.z) | rounded(x.w) << 16);

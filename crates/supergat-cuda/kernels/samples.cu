@@ -66,6 +66,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) draw_samples(
     const uint2* __restrict__ listed, wide negative_range, uint2 negative_grid, word candidates, word wanted,
     byte* marks, uint2* pairs, word* flags, word* block_counts, word* cursors, word* drawn, word* target_offsets,
     word* target_list, word* source_offsets, word* source_list, word* counter, word* error) {
+    await_earlier_kernels();
     __shared__ word warp_counts[WARPS];
     __shared__ word scan[33];
     wide thread = (wide)blockIdx.x * THREADS + threadIdx.x, threads = (wide)gridDim.x * THREADS;

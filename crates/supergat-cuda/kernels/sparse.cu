@@ -15,6 +15,7 @@ extern "C" __global__ void __launch_bounds__(128) sparse_product(unsigned rows, 
     const unsigned* __restrict__ index, const float* __restrict__ values, const unsigned char* __restrict__ keep,
     float scale, const float4* __restrict__ weight, unsigned quads, unsigned lanes, float4* __restrict__ out)
 {
+    await_earlier_kernels();
     unsigned row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     if (row >= rows) return;
     unsigned lane = threadIdx.x % 32, own = lane % lanes, group = lane / lanes, groups = 32 / lanes;
@@ -41,6 +42,7 @@ extern "C" __global__ void __launch_bounds__(128) sparse_transposed(const Segmen
     float scale, const float4* __restrict__ gradient, unsigned quads, unsigned lanes, float4* partial,
     unsigned* tickets, float4* __restrict__ out)
 {
+    await_earlier_kernels();
     sum_segments(segments, splits, count, partial, tickets, quads, lanes,
         [&](unsigned, unsigned e, unsigned column, float4& sum) {
             float factor = keep == nullptr ? 1.f : kept(keep, scale, places[e]);

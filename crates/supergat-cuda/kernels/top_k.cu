@@ -17,6 +17,7 @@ __device__ __forceinline__ word ordered(float score) {
 extern "C" __global__ void __launch_bounds__(THREADS) choose_top_k(
     word nodes, const word* __restrict__ offsets, const word* __restrict__ sources, const float* __restrict__ state,
     const float* __restrict__ source_score, float slope, word k, byte* __restrict__ chosen) {
+    await_earlier_kernels();
     size_t warp = ((size_t)blockIdx.x * THREADS + threadIdx.x) / 32;
     int lane = threadIdx.x % 32;
     if (warp >= (size_t)nodes * GROUPS) return;

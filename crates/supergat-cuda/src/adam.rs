@@ -2,9 +2,8 @@
 
 use crate::clock::Clock;
 use crate::compile::Source;
-use crate::launch::{Cuda, grid, launch};
+use crate::launch::{Cuda, copied_arguments, grid, launch};
 use crate::memory::address;
-use cudarc::driver::DeviceRepr;
 use supergat_core::Result;
 use supergat_core::device::{Adam, Optimiser, ParameterMemory};
 
@@ -35,8 +34,7 @@ struct Batch {
     count: u64,
 }
 
-// SAFETY: numbers without padding, in the layout that the kernel declares.
-unsafe impl DeviceRepr for Batch {}
+copied_arguments!(Batch);
 
 impl Optimiser for Cuda {
     fn adam<'a>(

@@ -58,7 +58,7 @@ pub(crate) fn attention_backward(
 
 /// Returns the address of the loss on attention of an example.
 fn place(record: &Place<'_, Cuda>) -> u64 {
-    address(&record.record.data) + 8 * (record.example * record::WIDTH + record::ATTENTION_LOSS) as u64
+    record.record.address(record.example, record::ATTENTION_LOSS)
 }
 
 /// Computes the gradients of attention of any form and of the edge loss, whose place is `place`.

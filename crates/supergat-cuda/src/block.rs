@@ -6,13 +6,12 @@
 use crate::columns::{column_grid, most_blocks, number, tickets};
 use crate::compile::Source;
 use crate::error::failed;
-use crate::launch::{Cuda, grid, launch, launch_in};
+use crate::launch::{Cuda, copied_arguments, grid, launch, launch_in};
 use crate::memory::{Numbers, address, keep};
 use crate::output::{self, Shape};
 use crate::problem::Problem;
 use crate::problem::sparse::lanes;
 use crate::scratch::Scratch;
-use cudarc::driver::DeviceRepr;
 use supergat_core::device::{
     Block, BlockGradient, BlockGradients, BlockInput, BlockOutput, FromAbove, HiddenBlocks, OutputGradient, Shortcut,
     SumsGradient,
@@ -35,8 +34,7 @@ struct Added {
     is_product: u32,
 }
 
-// SAFETY: addresses and numbers without padding, in the order of the kernel's struct.
-unsafe impl DeviceRepr for Added {}
+copied_arguments!(Added);
 
 impl Added {
     fn new(shortcut: Shortcut<'_, Cuda>) -> Self {

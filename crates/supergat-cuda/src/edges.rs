@@ -8,12 +8,12 @@
 //! Kernels of attention are compiled with code for edges only where edges have weights or features.
 
 use crate::compile::{Source, Variant};
-use crate::launch::{Cuda, launch};
+use crate::launch::{Cuda, copied_arguments, launch};
 use crate::memory::{Numbers, address, address_of};
 use crate::problem::Problem;
 use crate::scratch::AttentionScratch;
 use crate::teams::{self, Defines, FEW_BLOCKS, THREADS};
-use cudarc::driver::{DeviceRepr, LaunchConfig};
+use cudarc::driver::LaunchConfig;
 use supergat_core::device::MessageGradient;
 use supergat_core::{Form, HeadLayout, Precision, Result};
 
@@ -43,8 +43,7 @@ pub(crate) struct Arguments {
     unused: u32,
 }
 
-// SAFETY: addresses and whole numbers without padding, in the order of the kernels' struct.
-unsafe impl DeviceRepr for Arguments {}
+copied_arguments!(Arguments);
 
 /// Weights and features that a pass of attention reads.
 #[derive(Debug, Clone, Copy)]

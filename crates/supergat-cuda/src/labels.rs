@@ -4,7 +4,6 @@ use crate::compile::Source;
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::{Numbers, address};
 use crate::problem::Problem;
-use crate::record::WIDTH;
 use crate::scratch::Scratch;
 use cudarc::driver::LaunchConfig;
 use supergat_core::Result;
@@ -30,7 +29,7 @@ impl LabelLosses for Cuda {
         let total = hidden_weight(labels.total, labels.train, shown.map_or(0, |(_, count)| count));
         let shown = shown.map_or(0, |(nodes, _)| address(&nodes.0));
         let class_weights = labels.class_weights.as_ref().map_or(0, address);
-        let record = place.record.data.slice(place.example * WIDTH..(place.example + 1) * WIDTH);
+        let record = place.record.address(place.example, 0);
         launch!(
             self,
             &LABELS,
@@ -60,7 +59,7 @@ impl LabelLosses for Cuda {
         let [single, multi] = labels.addresses();
         let (lanes, blocks) = labels.division(labels.counts[0].max(labels.counts[1]));
         let [validation, test, classes] = [labels.counts[0], labels.counts[1], labels.classes].map(|n| n as u32);
-        let record = place.record.data.slice(place.example * WIDTH..(place.example + 1) * WIDTH);
+        let record = place.record.address(place.example, 0);
         let config = LaunchConfig { grid_dim: (blocks as u32, 2, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 };
         launch!(
             self,

@@ -4,10 +4,14 @@ use crate::beside::{Beside, Blas};
 use crate::compile::{self, Source};
 use crate::error::{blas_failed, device_error, failed};
 use crate::library;
+use crate::memory::address;
 use cudarc::cublas::sys as blas;
-use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaModule, CudaStream, LaunchConfig, sys};
+use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaModule, CudaSlice, CudaStream, LaunchConfig, sys};
 use std::collections::HashMap;
+use std::ffi::c_void;
 use std::fmt;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use supergat_core::Result;
 
@@ -42,6 +46,10 @@ pub(crate) struct Inner {
     shared_memory: usize,
     /// Free memory in bytes when the GPU was opened.
     pub(crate) free_at_start: usize,
+    /// Major number of the compute capability.
+    generation: i32,
+    /// Whether products round their inputs.
+    rounds_products: AtomicBool,
     modules: Mutex<HashMap<String, Arc<CudaModule>>>,
     functions: Mutex<HashMap<String, CudaFunction>>,
 }
@@ -87,6 +95,10 @@ pub fn devices() -> Result<Vec<DeviceInfo>> {
         .collect()
 }
 
+/// Major numbers of the compute capabilities of generations of GPUs.
+const AMPERE: i32 = 8;
+const HOPPER: i32 = 9;
+
 /// Held by the thread that runs or records a sequence for the first time.
 pub(crate) static FIRST_RUN: Mutex<()> = Mutex::new(());
 
@@ -128,6 +140,8 @@ impl Cuda {
                 multiprocessors: multiprocessors.max(1) as usize,
                 shared_memory: shared_memory.max(0) as usize,
                 free_at_start,
+                generation: major,
+                rounds_products: AtomicBool::default(),
                 modules: Mutex::default(),
                 functions: Mutex::default(),
             }),
@@ -139,6 +153,7 @@ impl Cuda {
     /// Allows products of dense matrices to round their inputs to 10 bits (TF32), which is several times faster.
     /// By default they are computed in full single precision.
     pub fn set_tf32(&self, allowed: bool) -> Result<()> {
+        self.inner.rounds_products.store(allowed, Ordering::Relaxed);
         let mode = if allowed {
             blas::cublasMath_t::CUBLAS_TF32_TENSOR_OP_MATH
         } else {
@@ -151,6 +166,16 @@ impl Cuda {
                 .map_err(|e| blas_failed("set the precision of cuBLAS", e))?;
         }
         Ok(())
+    }
+
+    /// Returns whether products of dense matrices round their inputs.
+    pub(crate) fn rounds_products(&self) -> bool {
+        self.inner.rounds_products.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether tensor cores multiply numbers of 11 bits, and copies to shared memory run in the background.
+    pub(crate) fn has_tensor_cores(&self) -> bool {
+        self.inner.generation >= AMPERE
     }
 
     /// Returns the number of multiprocessors.
@@ -242,52 +267,166 @@ pub(crate) fn grid(blocks: usize, threads: u32) -> LaunchConfig {
     LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (threads, 1, 1), shared_mem_bytes: 0 }
 }
 
+/// Something that a kernel takes.
+///
+/// # Safety
+///
+/// What is pushed has the size and the layout of the kernel's parameter.
+pub(crate) unsafe trait Argument {
+    /// Appends the argument to those of a launch.
+    fn push(&self, to: &mut Arguments);
+}
+
+/// Arguments of a launch: copies in whole words, and the word that each starts at.
+#[derive(Default)]
+pub(crate) struct Arguments {
+    words: Vec<u64>,
+    starts: Vec<usize>,
+}
+
+impl Arguments {
+    /// Appends an argument.
+    pub(crate) fn push(&mut self, argument: &impl Argument) {
+        argument.push(self);
+    }
+
+    /// Appends a copy of a number, or of a struct of numbers.
+    pub(crate) fn push_copy<T: Copy>(&mut self, value: &T) {
+        const { assert!(align_of::<T>() <= align_of::<u64>()) };
+        let start = self.words.len();
+        self.starts.push(start);
+        self.words.resize(start + size_of::<T>().div_ceil(size_of::<u64>()), 0);
+        // SAFETY: the words behind the start have room for the value, and enough alignment.
+        unsafe { self.words.as_mut_ptr().add(start).cast::<T>().write(*value) };
+    }
+}
+
+/// Lets kernels take copies of these types, which have the layout of their parameters.
+macro_rules! copied_arguments {
+    ($($type:ty),*) => {
+        $(
+            // SAFETY: numbers, or structs of numbers in the order of the kernel's struct.
+            unsafe impl $crate::launch::Argument for $type {
+                fn push(&self, to: &mut $crate::launch::Arguments) {
+                    to.push_copy(self);
+                }
+            }
+        )*
+    };
+}
+pub(crate) use copied_arguments;
+copied_arguments!(u32, u64, f32, f64, [u32; 2]);
+
+// SAFETY: kernels take the address of memory.
+unsafe impl<T> Argument for CudaSlice<T> {
+    fn push(&self, to: &mut Arguments) {
+        to.push_copy(&address(self));
+    }
+}
+
+/// How the blocks of a kernel start.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Starts {
+    /// Perhaps while the kernel before ends.
+    Early,
+    /// All at once, or not at all, so that blocks can wait for one another.
+    Together,
+}
+
+impl Cuda {
+    /// Starts a kernel.
+    ///
+    /// # Safety
+    ///
+    /// The arguments are those that the kernel declares, with memory of the lengths that it reads and writes.
+    pub(crate) unsafe fn start(
+        &self,
+        stream: &CudaStream,
+        function: &CudaFunction,
+        config: LaunchConfig,
+        starts: Starts,
+        arguments: &mut Arguments,
+    ) -> Result<()> {
+        let fail = |e| failed("run a kernel", e);
+        self.inner.context.bind_to_thread().map_err(fail)?;
+        let Arguments { words, starts: places } = arguments;
+        let mut pointers: Vec<*mut c_void> = places.iter().map(|&k| (&raw mut words[k]).cast()).collect();
+        let (id, value) = match starts {
+            Starts::Early => (
+                sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+            ),
+            Starts::Together => (
+                sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+                sys::CUlaunchAttributeValue { cooperative: 1 },
+            ),
+        };
+        let mut attribute = sys::CUlaunchAttribute { id, pad: [0; 4], value };
+        let takes_attribute = starts == Starts::Together || self.inner.generation >= HOPPER;
+        let config = sys::CUlaunchConfig {
+            gridDimX: config.grid_dim.0,
+            gridDimY: config.grid_dim.1,
+            gridDimZ: config.grid_dim.2,
+            blockDimX: config.block_dim.0,
+            blockDimY: config.block_dim.1,
+            blockDimZ: config.block_dim.2,
+            sharedMemBytes: config.shared_mem_bytes,
+            hStream: stream.cu_stream(),
+            attrs: &raw mut attribute,
+            numAttrs: takes_attribute.into(),
+        };
+        // SAFETY: the caller answers for the arguments; attribute and pointers live until the call returns.
+        unsafe { sys::cuLaunchKernelEx(&raw const config, function.cu_function(), pointers.as_mut_ptr(), null_mut()) }
+            .result()
+            .map_err(fail)
+    }
+}
+
 /// Launches a kernel: `launch!(cuda, SOURCE, [defines], "name", configuration, arguments...)`. Arguments are
 /// references to numbers or to memory. After a semicolon there may be an optional last argument.
 macro_rules! launch {
-    ($cuda:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),* $(,)?) => {
-        launch!($cuda, $source, $defines, $name, $config, $($argument),*; None::<&u32>)
-    };
-    ($cuda:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),*; $last:expr) => {
-        $crate::launch::launch_in!($cuda, $cuda.stream()?, $source, $defines, $name, $config, $($argument),*; $last)
+    ($cuda:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($arguments:tt)*) => {
+        $crate::launch::launch_in!($cuda, $cuda.stream()?, $source, $defines, $name, $config, $($arguments)*)
     };
 }
 pub(crate) use launch;
 
 /// Launches a kernel in the main stream, beside other work; see [`launch!`].
 macro_rules! launch_in {
-    ($cuda:expr, $stream:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),* $(,)?) => {
-        $crate::launch::launch_in!($cuda, $stream, $source, $defines, $name, $config, $($argument),*; None::<&u32>)
+    ($cuda:expr, $stream:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($arguments:tt)*) => {
+        $crate::launch::launch_as!(Early, $cuda, $stream, $source, $defines, $name, $config, $($arguments)*)
     };
-    ($cuda:expr, $stream:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),*; $last:expr) => {{
-        use cudarc::driver::PushKernelArg;
-        let function = $cuda.function($source, $defines, $name)?;
-        let mut builder = $stream.launch_builder(&function);
-        $(builder.arg($argument);)*
-        if let Some(last) = $last {
-            builder.arg(last);
-        }
-        // SAFETY: the callers pass the arguments that the kernel declares, with buffers of the lengths that it
-        // reads and writes.
-        unsafe { builder.launch($config) }.map(|_| ()).map_err(|e| $crate::error::failed("run a kernel", e))
-    }};
 }
 pub(crate) use launch_in;
 
 /// Launches a kernel whose blocks wait for one another, in any stream; see [`launch!`].
 macro_rules! launch_cooperative {
-    ($cuda:expr, $stream:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),* $(,)?) => {{
-        use cudarc::driver::PushKernelArg;
-        let function = $cuda.function($source, $defines, $name)?;
-        let mut builder = $stream.launch_builder(&function);
-        $(builder.arg($argument);)*
-        // SAFETY: as for `launch!`; the driver starts all blocks at once, or refuses.
-        unsafe { builder.launch_cooperative($config) }
-            .map(|_| ())
-            .map_err(|e| $crate::error::failed("run a kernel", e))
-    }};
+    ($cuda:expr, $stream:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($arguments:tt)*) => {
+        $crate::launch::launch_as!(Together, $cuda, $stream, $source, $defines, $name, $config, $($arguments)*)
+    };
 }
 pub(crate) use launch_cooperative;
+
+/// Launches a kernel whose blocks start in one of two ways; see [`launch!`].
+macro_rules! launch_as {
+    (
+        $starts:ident, $cuda:expr, $stream:expr, $source:expr, $defines:expr, $name:expr, $config:expr,
+        $($argument:expr),* $(,)? $(; $last:expr)?
+    ) => {{
+        let function = $cuda.function($source, $defines, $name)?;
+        let mut arguments = $crate::launch::Arguments::default();
+        $(arguments.push($argument);)*
+        $(
+            if let Some(last) = $last {
+                arguments.push(last);
+            }
+        )?
+        // SAFETY: the callers pass the arguments that the kernel declares, with buffers of the lengths that it
+        // reads and writes.
+        unsafe { $cuda.start($stream, &function, $config, $crate::launch::Starts::$starts, &mut arguments) }
+    }};
+}
+pub(crate) use launch_as;
 
 /// Largest number of trainings that share a GPU, each with its own [`Cuda`].
 pub const SIDE_BY_SIDE: usize = 8;

@@ -3,11 +3,10 @@
 
 use crate::columns::{COLUMNS, column_grid, number};
 use crate::compile::Source;
-use crate::launch::{Cuda, grid, launch, launch_in};
+use crate::launch::{Cuda, copied_arguments, grid, launch, launch_in};
 use crate::memory::{Numbers, address, keep};
 use crate::problem::Problem;
 use crate::scratch::Scratch;
-use cudarc::driver::DeviceRepr;
 use supergat_core::device::{FromAbove, Join, Output, OutputGradient, Outputs, STATE, SumsGradient};
 use supergat_core::{Activation, HeadLayout, Result};
 
@@ -31,8 +30,7 @@ pub(crate) struct Shape {
     slot: u32,
 }
 
-// SAFETY: nine whole numbers without padding, in the order of the kernel's struct.
-unsafe impl DeviceRepr for Shape {}
+copied_arguments!(Shape);
 
 /// Quads from which on a row is long. There, few blocks sum many rows each: a column of the sums of blocks has few threads.
 const LONG_ROW: usize = 64;

@@ -1,12 +1,13 @@
 //! Losses and scores of an epoch, in the memory of the GPU until they are read in one copy.
 
 use crate::launch::Cuda;
+use crate::memory;
 use cudarc::driver::CudaSlice;
 use supergat_core::device::Readings;
 use supergat_core::{Counts, Result};
 
 /// Numbers of an example in a record.
-pub(crate) const WIDTH: usize = 10;
+const WIDTH: usize = 10;
 /// Place of the loss of the labels.
 pub(crate) const LABEL_LOSS: usize = 0;
 /// Place of the sum of the losses on attention.
@@ -27,6 +28,11 @@ impl Record {
     /// Creates a record for a number of examples.
     pub(crate) fn new(cuda: &Cuda, examples: usize) -> Result<Self> {
         Ok(Self { data: cuda.zeros(examples * WIDTH)?, examples })
+    }
+
+    /// Returns the address of a number of an example.
+    pub(crate) fn address(&self, example: usize, number: usize) -> u64 {
+        memory::address(&self.data) + ((example * WIDTH + number) * size_of::<f64>()) as u64
     }
 
     /// Waits for all work and reads the record.
