@@ -8,8 +8,8 @@
 //
 // Every node gathers its own gradient: as target over its incoming edges and as source over its outgoing edges (one
 // walk if the graph is symmetric), and over its non-edges in both directions. Teams take turns at the edges of a node,
-// as in the forward pass. The gradients of the vectors, sum_i d t_i z_i and sum_i d s_i z_i, and the losses are summed
-// per block; the last block adds up the blocks.
+// as in the forward pass. The gradients of the vectors, sum_i d t_i z_i and sum_i d s_i z_i, are summed per block, and
+// another kernel adds up the blocks. The last block adds up the losses.
 //
 // GO needs no walk as target if the forward pass kept P and A (ABOVE): the gradients of the coefficients of a node add up
 // to zero, so only edges with scores above zero, where the slope of LeakyReLU is another one, contribute to
@@ -176,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ABOVE && GROUPS == 1 && HE
     const word* __restrict__ non_edge_target_offsets, const word* __restrict__ non_edge_sources,
     const word* __restrict__ non_edge_source_offsets, const word* __restrict__ non_edge_targets, float pair_weight,
     double inverse_count, const word* __restrict__ sample_error, float* __restrict__ d_z, float* partial,
-    double* losses, word* counter, float* d_vectors, double* record IF_EDGES(, Edges edges)) {
+    double* losses, word* counter, double* record IF_EDGES(, Edges edges)) {
     await_earlier_kernels();
     __shared__ BlockMemory memory;
     Ring ring = ring_of_block();
@@ -274,8 +274,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ABOVE && GROUPS == 1 && HE
             store_row(partial, 2 * (size_t)blockIdx.x + 1, source);
         }
     }
-    if (!is_last_block(counter)) return;
+    if ((!SUPERVISED && !EDGE_FEATURES) || !is_last_block(counter)) return;
     if (SUPERVISED) add_losses(losses, loss_memory, inverse_count, sample_error, record);
     IF_EDGES(if (EDGE_FEATURES) add_vector_gradients(edges);)
-    if (HAS_GO && !RESUMES) add_blocks(partial, gridDim.x, d_vectors, false);
 }

@@ -231,7 +231,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) attention_v2_backward(
     const word* __restrict__ non_edge_target_offsets, const word* __restrict__ non_edge_sources,
     const word* __restrict__ non_edge_source_offsets, const word* __restrict__ non_edge_targets, float pair_weight,
     double inverse_count, const word* __restrict__ sample_error, float* __restrict__ d_z, float* partial,
-    double* losses, word* counter, float* d_vectors, double* record IF_EDGES(, Edges edges)) {
+    double* losses, word* counter, double* record IF_EDGES(, Edges edges)) {
     await_earlier_kernels();
     __shared__ BlockMemory memory;
     IF_EDGES(__shared__ FeatureSums<CHUNK_SHARE> features;)
@@ -309,8 +309,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) attention_v2_backward(
         add_warps(d_a, memory);
         if (threadIdx.x < TEAM) store_row(partial, blockIdx.x, d_a);
     }
-    if (!is_last_block(counter)) return;
+    if ((!SUPERVISED && !EDGE_FEATURES) || !is_last_block(counter)) return;
     if (SUPERVISED) add_losses(losses, loss_memory, inverse_count, sample_error, record);
     IF_EDGES(if (EDGE_FEATURES) add_vector_gradients(edges);)
-    if (!RESUMES) add_quads((const float4*)partial, gridDim.x, ROW / 4, ROW / 4, (float4*)d_vectors);
 }

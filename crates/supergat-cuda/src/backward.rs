@@ -1,6 +1,7 @@
 //! Gradient of attention, of the edge loss and of the margin losses.
 
 use crate::attention::round_rows;
+use crate::beside::Start;
 use crate::compile::{Source, Variant};
 use crate::edges::{self, Terms};
 use crate::launch::{Cuda, launch_in};
@@ -8,7 +9,7 @@ use crate::memory::{address, address_of, keep};
 use crate::problem::Problem;
 use crate::scratch::Scratch;
 use crate::teams::{self, Defines, FEW_BLOCKS, MOST_BLOCKS};
-use crate::{margin, record};
+use crate::{margin, product, record};
 use supergat_core::device::{Attention, AttentionGradient, Place, ProjectedGradient, Supervision};
 use supergat_core::{Form, Precision, Result};
 
@@ -112,7 +113,6 @@ fn backward(
     let chosen = attention.chosen.map_or(0, |chosen| address(&chosen.0));
     let slope = attention.slope as f32;
     let vectors = address_of(attention.vectors);
-    let d_vectors = address_of(to.vectors.as_deref());
     let heavy = problem.attention.heavy();
     let (heavy_count, heavy_blocks) = (heavy.count as u32, heavy.blocks(cuda));
     // As in the kernel's launch bounds.
@@ -121,7 +121,7 @@ fn backward(
     let blocks =
         heavy_blocks as usize + teams::light_summing_blocks(cuda, problem, (layout, attention.precision), of_each);
     let outgoing = problem.outgoing();
-    let stream = cuda.stream_beside(&[address(&to.z.0), keep])?;
+    let stream = cuda.stream_beside(&[address(&to.z.0), keep, address(&memory.partial)])?;
     let pass = |supervised: bool, of_edges: Defines, edges: Option<&edges::Arguments>| {
         let supervised = vec![("SUPERVISED", supervised.into())];
         launch_in!(
@@ -162,7 +162,6 @@ fn backward(
             &memory.partial,
             &memory.losses,
             &memory.counter,
-            &d_vectors,
             &place;
             edges
         )
@@ -181,6 +180,14 @@ fn backward(
                 pass(lambda_e.is_some() && k == 0, of_edges, Some(&arguments))?;
             }
         }
+    }
+    if let Some(d_vectors) = &to.vectors {
+        // The kernels leave the sum of a row per block, or of a row of targets and one of sources.
+        let len = layout.stride() * if attention.form == Form::V2 { 1 } else { 2 };
+        let (partial, to) = (&memory.partial, address(&d_vectors.0));
+        cuda.beside([address(partial), to, 0], Start::Now, |beside| {
+            product::add_parts(cuda, &beside.stream, blocks, len, partial, to)
+        })?;
     }
     Ok(())
 }

@@ -2,8 +2,9 @@
 //!
 //! Where labels are input, `X` is followed by rows of labels, and the weights by those of labels: their product is added.
 //!
-//! Dense products are those of cuBLAS, which reads matrices by column: a matrix by rows is its transpose. Dropout is
-//! applied to a copy of the input, which the product and the gradient of the weights of a step share.
+//! Rows of nodes whose length is a multiple of eight are multiplied by tensor cores (`product.rs`). Other dense products are
+//! those of cuBLAS, which reads matrices by column: a matrix by rows is its transpose. For those, dropout is applied to a copy
+//! of the input, which the product and the gradient of the weights of a step share.
 
 use crate::beside::{Blas, Start};
 use crate::compile::Source;
@@ -12,6 +13,7 @@ use crate::launch::{Cuda, launch_in};
 use crate::memory::{Numbers, address};
 use crate::problem::sparse::SparseFeatures;
 use crate::problem::{Dropped, FeatureMemory, Problem};
+use crate::product::{self, Rows, Way};
 use crate::scratch::Scratch;
 use crate::sparse;
 use cudarc::cublas::result::sgemm;
@@ -36,19 +38,25 @@ impl Products for Cuda {
         match dense_rows(problem, &x) {
             Err(x) => sparse::product(self, problem.nodes, x, mask, weight, stride, out)?,
             Ok((rows, columns)) => {
-                let rows = dropped(self, problem, &x, (rows, columns), mask, false)?;
-                let used = [address(rows), address(&weight.0), address(&out.0)];
-                let (weight, rows) = (matrix(&weight.0, stride), matrix(rows, columns));
-                let product = |blas: &Blas| {
+                let own = product::multiplies(self, columns);
+                let rows = if own { rows } else { dropped(self, problem, &x, (rows, columns), mask, false)? };
+                let (input, weight) = (address(rows), &weight.0);
+                let product = |stream: &CudaStream, blas: &Blas| {
+                    if own {
+                        let (rows, out) = (Rows { rows, depth: columns, mask }, (&out.0, stride));
+                        return product::product(self, stream, problem.nodes, rows, weight, Way::default(), out);
+                    }
+                    let (weight, rows) = (matrix(weight, stride), matrix(rows, columns));
                     multiply(self, blas, [stride, problem.nodes, columns], weight, rows, (&out.0, 0, 0.0))
                 };
-                if self.is_last_input(used[0]) {
+                if self.is_last_input(input) {
                     // A shortcut: its product is not needed before the sums over neighbours.
-                    self.beside(used, Start::AtInput, |beside| product(&beside.blas))?;
+                    let used = [input, address(weight), address(&out.0)];
+                    self.beside(used, Start::AtInput, |beside| product(&beside.stream, &beside.blas))?;
                 } else {
-                    self.stream()?;
-                    self.note_input(used[0])?;
-                    product(&self.inner.blas)?;
+                    let stream = self.stream()?;
+                    self.note_input(input)?;
+                    product(stream, &self.inner.blas)?;
                 }
             }
         }
@@ -71,6 +79,13 @@ impl Products for Cuda {
     ) -> Result<()> {
         match dense_rows(problem, &x) {
             Err(x) => sparse::transposed_product(self, x, mask, g, stride, &mut scratch.partial, out)?,
+            Ok((rows, columns)) if product::multiplies(self, columns) => {
+                self.beside([address(rows), address(&g.0), address(&out.0)], Start::Now, |beside| {
+                    let (rows, g) = (Rows { rows, depth: columns, mask }, (&g.0, stride));
+                    let (stream, parts) = (&beside.stream, &scratch.weights);
+                    product::weight_gradient(self, stream, problem.nodes, rows, g, parts, &out.0)
+                })?;
+            }
             Ok((rows, columns)) => {
                 let rows = dropped(self, problem, &x, (rows, columns), mask, true)?;
                 weight_gradient(self, problem.nodes, (rows, columns), (&g.0, stride), (&out.0, 0))?;
@@ -90,8 +105,8 @@ impl Products for Cuda {
         _scratch: &mut Scratch,
         out: &mut Numbers,
     ) -> Result<()> {
-        self.stream_beside(&[address(&out.0)])?;
-        input_gradient(self, &self.inner.blas, problem.nodes, (g, stride), (weight, width), (out, 0.0))
+        let stream = self.stream_beside(&[address(&out.0)])?;
+        input_gradient(self, (stream, &self.inner.blas), problem.nodes, (g, stride), (weight, width), (out, false))
     }
 
     fn shortcut_gradient(
@@ -105,7 +120,14 @@ impl Products for Cuda {
         out: &mut Numbers,
     ) -> Result<()> {
         self.beside([address(&g.0), address(&weight.0), address(&out.0)], Start::Now, |beside| {
-            input_gradient(self, &beside.blas, problem.nodes, (g, stride), (weight, width), (out, 0.0))
+            input_gradient(
+                self,
+                (&beside.stream, &beside.blas),
+                problem.nodes,
+                (g, stride),
+                (weight, width),
+                (out, false),
+            )
         })
     }
 
@@ -119,8 +141,8 @@ impl Products for Cuda {
         _scratch: &mut Scratch,
         out: &mut Numbers,
     ) -> Result<()> {
-        self.stream_beside(&[address(&out.0)])?;
-        input_gradient(self, &self.inner.blas, problem.nodes, (g, stride), (weight, width), (out, 1.0))
+        let stream = self.stream_beside(&[address(&out.0)])?;
+        input_gradient(self, (stream, &self.inner.blas), problem.nodes, (g, stride), (weight, width), (out, true))
     }
 }
 
@@ -138,17 +160,21 @@ fn weight_gradient(
     })
 }
 
-/// Computes `out = G W^T + beta out` in the stream of `blas`.
+/// Computes `G W^T` in a stream, which is that of `blas`, and adds it to the result if `adds`.
 fn input_gradient(
     cuda: &Cuda,
-    blas: &Blas,
+    (stream, blas): (&CudaStream, &Blas),
     nodes: usize,
     (g, stride): (&Numbers, usize),
     (weight, width): (&Numbers, usize),
-    (out, beta): (&Numbers, f32),
+    (out, adds): (&Numbers, bool),
 ) -> Result<()> {
+    if product::multiplies(cuda, stride) {
+        let (rows, way) = (Rows { rows: &g.0, depth: stride, mask: None }, Way { transposed: true, adds });
+        return product::product(cuda, stream, nodes, rows, &weight.0, way, (&out.0, width));
+    }
     let weight = matrix(&weight.0, stride).transposed();
-    multiply(cuda, blas, [width, nodes, stride], weight, matrix(&g.0, stride), (&out.0, 0, beta))
+    multiply(cuda, blas, [width, nodes, stride], weight, matrix(&g.0, stride), (&out.0, 0, adds.into()))
 }
 
 /// Returns the rows of a dense input without labels, and their length; sparse features otherwise, which have products of

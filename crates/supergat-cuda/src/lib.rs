@@ -26,6 +26,7 @@ mod memory;
 mod output;
 mod problem;
 mod problems;
+mod product;
 mod record;
 mod recording;
 mod report;
@@ -62,6 +63,7 @@ pub fn compile_all(architecture: &str, all_definitions: bool) -> Result<Option<u
         &label_input::LABEL_INPUT,
         &labels::LABELS,
         &output::OUTPUT,
+        &product::PARTS,
         &sparse::SPARSE,
     ];
     let mut variants = [
@@ -71,6 +73,7 @@ pub fn compile_all(architecture: &str, all_definitions: bool) -> Result<Option<u
         convolution::variants(),
         edges::variants(),
         margin::variants(),
+        product::variants(),
         report::variants(),
         samples::variants(),
         top_k::variants(),
@@ -80,7 +83,8 @@ pub fn compile_all(architecture: &str, all_definitions: bool) -> Result<Option<u
         let mut seen = std::collections::BTreeSet::new();
         let flag = |defines: &[(&str, i64)], name| defines.contains(&(name, 1));
         variants.retain(|(source, defines)| {
-            let of_edges = ["WEIGHTED", "EDGE_FEATURES", "MESSAGES", "RESUMES", "HALF"].map(|name| flag(defines, name));
+            let of_edges = ["WEIGHTED", "EDGE_FEATURES", "MESSAGES", "RESUMES", "HALF", "TRANSPOSED"]
+                .map(|name| flag(defines, name));
             seen.insert((source.name, of_edges, defines.contains(&("FORM", 4))))
         });
     }

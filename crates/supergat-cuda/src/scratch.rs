@@ -4,6 +4,7 @@ use crate::columns::{partial_len, tickets};
 use crate::launch::Cuda;
 use crate::problem::samples::EdgePlan;
 use crate::problem::{Lists, Problem, labels};
+use crate::product::parts_len;
 use crate::teams::most_blocks;
 use cudarc::driver::{CudaEvent, CudaSlice};
 use supergat_core::device::LayerWidth;
@@ -17,6 +18,8 @@ pub struct Scratch {
     pub(crate) attention: AttentionScratch,
     /// Sums of the blocks of a kernel.
     pub(crate) partial: CudaSlice<f32>,
+    /// Results of the blocks of gradients of weights, which are computed beside other work.
+    pub(crate) weights: CudaSlice<f32>,
     /// Losses of the blocks of a kernel.
     pub(crate) losses: CudaSlice<f64>,
     /// Number of blocks of a kernel that are done; zero between kernels.
@@ -38,6 +41,7 @@ impl Scratch {
         Ok(Self {
             attention: AttentionScratch::new(cuda, problems, layers, training, arena)?,
             partial: cuda.zeros_in(partial, arena)?,
+            weights: cuda.zeros_in(if training { parts_len(cuda, problems, layers) } else { 0 }, arena)?,
             losses: cuda.zeros_in(labels::BLOCKS, arena)?,
             tickets: cuda.zeros_in(layers.iter().map(|layer| tickets(layer.stride)).max().unwrap_or(1), arena)?,
         })

@@ -6,7 +6,7 @@ use crate::resources::Resources;
 use crate::settings::Settings;
 use crate::training::{prepare, prepare_on};
 use serde::Serialize;
-use supergat_core::{Architecture, Example, Features, HeadLayout, ModelKind, Network, Result};
+use supergat_core::{Architecture, Example, Features, ModelKind, Network, Result};
 use supergat_cpu::Model;
 use supergat_data::Dataset;
 use supergat_numerics::node_columns;
@@ -221,10 +221,10 @@ fn placed(example: &Example<f32>, architecture: &Architecture) -> u64 {
         Features::Dense { .. } => 4 * stored,
         Features::Sparse(_) => 20 * stored + 4 * nodes,
     };
-    // Dense inputs are copied for dropout: features and hidden rows.
-    let hidden = HeadLayout::new(architecture.network.heads, architecture.network.hidden).stride();
+    // Dense features are copied for dropout if cuBLAS multiplies them. GPUs before Ampere also copy hidden rows.
     let columns = if let Features::Dense { columns, .. } = **features { columns } else { 0 };
-    let dropped = if architecture.network.dropout > 0.0 { 4 * nodes * (columns + hidden) as u64 } else { 0 };
+    let is_copied = architecture.network.dropout > 0.0 && !columns.is_multiple_of(8);
+    let dropped = if is_copied { 4 * nodes * columns as u64 } else { 0 };
     // Attention reads all weights and features of edges, convolutions the weights by target and by source.
     let all = example.edges.as_ref().map_or(0, |edges| edges.bytes());
     let attributes = match architecture.model {
@@ -290,8 +290,8 @@ mod tests {
         let (gpu, nodes, edges) = (one.gpu.unwrap(), 2000, dataset.examples[0].graph.edges() as u64);
         assert_eq!((one.workspace, cpu.gpu), (0, None));
         assert_eq!((gpu.parameters, gpu.workspace), (cpu.parameters, cpu.workspace));
-        // Graph, features, and copies of the features and of the hidden rows (8 heads of 8) for dropout.
-        let largest = 4 * (nodes + 2 * edges) + 2 * 4 * 16 * nodes + 4 * 64 * nodes;
+        // Graph and features.
+        let largest = 4 * (nodes + 2 * edges) + 4 * 16 * nodes;
         assert!(gpu.dataset >= largest && gpu.dataset < largest + 20 * nodes, "{gpu:?}");
         let five = estimate(&dataset, &settings, 5, resources, 0, (1000, 2000)).unwrap().gpu.unwrap();
         assert_eq!((five.runs_at_once, five.peak), (5, 5 * gpu.peak));

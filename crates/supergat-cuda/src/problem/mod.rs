@@ -16,6 +16,7 @@ pub(crate) use lists::Lists;
 
 use crate::error::device_error;
 use crate::launch::Cuda;
+use crate::product;
 use cudarc::driver::CudaSlice;
 use factors::Factors;
 use sparse::SparseFeatures;
@@ -50,7 +51,7 @@ pub struct Problem {
     pub(crate) labels: LabelMemory,
     /// Weights of graph convolutions; `None` for other networks.
     pub(crate) factors: Option<Factors>,
-    /// Input of a wide layer after dropout, and which one it is.
+    /// Inputs of layers after dropout, for products of cuBLAS, and which ones they are.
     pub(crate) dropped: DroppedInputs,
 }
 
@@ -64,6 +65,11 @@ pub(crate) enum FeatureMemory {
 }
 
 impl FeatureMemory {
+    /// Returns whether only nonzero values are stored.
+    pub(crate) fn is_sparse(&self) -> bool {
+        matches!(self, Self::Sparse(_))
+    }
+
     /// Returns the rows of sums of segments in products with the transposed features.
     pub(crate) fn segment_rows(&self) -> usize {
         match self {
@@ -137,7 +143,7 @@ impl Problem {
         };
         let [first, hidden] = if training && architecture.network.dropout > 0.0 {
             let first = if let FeatureMemory::Dense { columns, .. } = &features { *columns } else { 0 };
-            [first, copied_width(architecture, 0)]
+            [first, copied_width(architecture, 0)].map(|width| if product::multiplies(cuda, width) { 0 } else { width })
         } else {
             [0; 2]
         };
