@@ -16,10 +16,6 @@ constexpr float EPSILON = 1e-5f;
 // Share of new statistics in running ones.
 constexpr float MOMENTUM = 0.1f;
 
-struct Shape {
-    unsigned nodes, quads, vectors, groups, lane_heads, heads, features, slots, slot;
-};
-
 // What is added to the sums: nothing, the product that is in `out` already plus a second bias, or rows under a mask.
 struct Shortcut {
     const float4* bias;
@@ -132,7 +128,7 @@ __device__ __forceinline__ Moments merge_rows(Moments* shared, const Moments& ow
 
 // Writes y, and the mean and the variance of each column. Threads are columns by rows, blocks along y take further columns; the
 // last block of a column combines those of all blocks in order.
-extern "C" __global__ void __launch_bounds__(256) batch_statistics(unsigned nodes, unsigned quads, Shortcut shortcut,
+extern "C" __global__ void __launch_bounds__(256, 3) batch_statistics(unsigned nodes, unsigned quads, Shortcut shortcut,
     const float4* __restrict__ sums, const float4* __restrict__ bias, float4* out, float4* partial, unsigned* tickets,
     float4* mean, float4* variance)
 {
@@ -286,7 +282,7 @@ __device__ __forceinline__ NormGradient added(NormGradient a, const NormGradient
 
 // Gradient of the activation's input, in place, and the gradients of the weight and the bias of a norm. Threads and blocks are
 // those of `batch_statistics`.
-extern "C" __global__ void __launch_bounds__(256) norm_sums(unsigned nodes, unsigned quads, unsigned activation,
+extern "C" __global__ void __launch_bounds__(256, 3) norm_sums(unsigned nodes, unsigned quads, unsigned activation,
     const unsigned char* __restrict__ keep, float scale, const float4* __restrict__ output,
     const float4* __restrict__ normalised, float4* gradient, float4* partial, unsigned* tickets, float4* d_weight,
     float4* d_bias)
@@ -344,25 +340,46 @@ extern "C" __global__ void __launch_bounds__(256) norm_sums(unsigned nodes, unsi
     if (threadIdx.x == 0) tickets[blockIdx.y] = 0;
 }
 
-// Gradient of y through batch norm, in place. `share` is 1 / number of nodes, or zero with running statistics. Moves the
-// running statistics unless they are null; `unbiased` is the factor of an unbiased variance.
-extern "C" __global__ void __launch_bounds__(256) batch_backward(size_t count, unsigned quads, float share,
-    float unbiased, const float4* __restrict__ weight, const float4* __restrict__ mean,
-    const float4* __restrict__ variance, const float4* __restrict__ d_weight, const float4* __restrict__ d_bias,
-    const float4* __restrict__ normalised, float4* gradient, float4* running_mean, float4* running_variance)
+// Gradient of y through batch norm, in place. `share` is 1 / number of nodes, or zero with running statistics. With those of
+// the nodes, clears the gradient of the bias, which the mean cancels, and moves the running statistics unless they are null;
+// `unbiased` is the factor of an unbiased variance. Writes the shared term of attention unless `state` is null; a block then
+// has whole rows.
+extern "C" __global__ void __launch_bounds__(256) batch_backward(Shape shape, float share, float unbiased,
+    const float4* __restrict__ weight, const float4* __restrict__ mean, const float4* __restrict__ variance,
+    const float4* __restrict__ d_weight, const float4* __restrict__ d_bias, const float4* __restrict__ normalised,
+    const float4* __restrict__ sums, float4* gradient, float4* bias, float4* running_mean, float4* running_variance,
+    float* state)
 {
     await_earlier_kernels();
-    size_t step = (size_t)gridDim.x * blockDim.x;
-    for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
-        unsigned quad = (unsigned)(at % quads);
-        float4 scale = times(weight[quad], inverse_deviation(variance[quad]));
-        float4 slope = times(normalised[at], times(d_weight[quad], all(share)));
-        float4 g = minus(minus(gradient[at], times(d_bias[quad], all(share))), slope);
-        gradient[at] = times(g, scale);
-        if (running_mean != nullptr && at < quads) {
-            running_mean[at] = times_plus(all(1.f - MOMENTUM), running_mean[at], times(all(MOMENTUM), mean[at]));
-            running_variance[at] =
-                times_plus(all(1.f - MOMENTUM), running_variance[at], times(all(MOMENTUM * unbiased), variance[at]));
+    __shared__ float4 products[256];
+    unsigned columns = shape.quads < 256 ? shape.quads : 256, rows = 256 / columns;
+    unsigned row = threadIdx.x / columns, quad = blockIdx.y * columns + threadIdx.x % columns;
+    bool working = row < rows && quad < shape.quads;
+    float4 scale, of_one, of_x;
+    if (working) {
+        scale = times(weight[quad], inverse_deviation(variance[quad]));
+        of_one = times(d_bias[quad], all(share)), of_x = times(d_weight[quad], all(share));
+        if (blockIdx.x == 0 && row == 0) {
+            if (share > 0.f) bias[quad] = zero_quad();
+            if (running_mean != nullptr) {
+                running_mean[quad] =
+                    times_plus(all(1.f - MOMENTUM), running_mean[quad], times(all(MOMENTUM), mean[quad]));
+                running_variance[quad] = times_plus(
+                    all(1.f - MOMENTUM), running_variance[quad], times(all(MOMENTUM * unbiased), variance[quad]));
+            }
+        }
+    }
+    for (size_t first = (size_t)blockIdx.x * rows; first < shape.nodes; first += (size_t)gridDim.x * rows) {
+        if (working && first + row < shape.nodes) {
+            size_t at = (first + row) * shape.quads + quad;
+            float4 g = times(minus(minus(gradient[at], of_one), times(normalised[at], of_x)), scale);
+            gradient[at] = g;
+            if (state != nullptr) products[threadIdx.x] = by_head(times(g, sums[at]), shape.lane_heads);
+        }
+        if (state != nullptr) {
+            __syncthreads();
+            write_shared(products, rows, first, shape, state);
+            __syncthreads();
         }
     }
 }

@@ -51,3 +51,34 @@ __device__ __forceinline__ void drop(float4& g, const unsigned char* keep, size_
     g.z *= bits & 4 ? scale : 0.f;
     g.w *= bits & 8 ? scale : 0.f;
 }
+
+// Rows of heads, and the place of the shared term of attention in the state of a node.
+struct Shape {
+    unsigned nodes, quads, vectors, groups, lane_heads, heads, features, slots, slot;
+};
+
+// The products of a quad, added up for its heads: the first numbers are those of up to four heads.
+__device__ __forceinline__ float4 by_head(float4 x, unsigned lane_heads)
+{
+    if (lane_heads > 2) return x;
+    x.x += x.z, x.y += x.w;
+    if (lane_heads == 1) x.x += x.y;
+    return x;
+}
+
+// Writes g_i . s_i of each head of the rows in shared memory, which are products by head: thread (row, group, head).
+__device__ __forceinline__ void write_shared(
+    const float4* products, unsigned rows, size_t first, Shape shape, float* state)
+{
+    unsigned per_row = shape.groups * shape.lane_heads, of_group = 2 * shape.vectors, step = shape.lane_heads == 8 ? 2 : 1;
+    for (unsigned t = threadIdx.x; t < rows * per_row; t += blockDim.x) {
+        unsigned row = t / per_row, group = t % per_row / shape.lane_heads, head = t % shape.lane_heads;
+        size_t node = first + row;
+        if (node >= shape.nodes) continue;
+        const float* of_head = (const float*)(products + row * shape.quads + group * of_group) + head % 4;
+        float sum = 0.f;
+#pragma unroll 4
+        for (unsigned quad = head / 4; quad < of_group; quad += step) sum += of_head[4 * quad];
+        state[(node * per_row + t % per_row) * shape.slots + shape.slot] = sum;
+    }
+}

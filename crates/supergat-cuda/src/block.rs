@@ -3,9 +3,8 @@
 //! The statistics of batch norm are the mean and the variance of each column, followed by room for those of blocks
 //! and their tickets. Those of layer norm are the inverse of the standard deviation of each node.
 
-use crate::columns::{column_grid, most_blocks, number, tickets};
+use crate::columns::{COLUMNS, column_grid, most_blocks, number, row_grid, tickets};
 use crate::compile::Source;
-use crate::error::failed;
 use crate::launch::{Cuda, copied_arguments, grid, launch, launch_in};
 use crate::memory::{Numbers, address, keep};
 use crate::output::{self, Shape};
@@ -166,7 +165,7 @@ impl HiddenBlocks for Cuda {
         if count == 0 {
             return Ok(());
         }
-        let (numbers, nodes, quads) = (count as u64, problem.nodes as u32, (layout.stride() / 4) as u32);
+        let (nodes, quads) = (problem.nodes as u32, (layout.stride() / 4) as u32);
         let activation = number(Some(activation));
         let (keep, scale) = keep(from.mask);
         let stream = self.stream_beside(&[address(&to.sums.0)])?;
@@ -208,6 +207,8 @@ impl HiddenBlocks for Cuda {
             )?;
         } else {
             let own = Statistics::new(self, block, from.statistics);
+            let whole_rows = from.of_nodes && quads as usize <= COLUMNS;
+            let state = to.state.as_ref().filter(|_| whole_rows).map_or(0, |state| address(&state.0));
             let share = if from.of_nodes { 1.0 / problem.nodes as f32 } else { 0.0 };
             // Running variances are unbiased ones, as in other software.
             let unbiased = (problem.nodes as f64 / (problem.nodes.max(2) - 1) as f64) as f32;
@@ -220,9 +221,8 @@ impl HiddenBlocks for Cuda {
                 &BLOCK,
                 &[],
                 "batch_backward",
-                self.places(count),
-                &numbers,
-                &quads,
+                row_grid(self, problem.nodes, quads as usize),
+                &Shape::new(problem.nodes, layout),
                 &share,
                 &unbiased,
                 &weight.0,
@@ -231,18 +231,21 @@ impl HiddenBlocks for Cuda {
                 &d_weight.0,
                 &d_bias.0,
                 &from.normalised.0,
+                &from.sums.0,
                 &to.sums.0,
+                &to.bias.0,
                 &running_mean,
-                &running_variance
+                &running_variance,
+                &state
             )?;
-        }
-        if from.of_nodes {
-            // The mean of a column cancels its bias: the gradient is zero, and the sum would be rounding errors only.
-            stream.memset_zeros(&mut to.bias.0).map_err(|e| failed("clear memory", e))?;
-            return match to.state {
-                Some(state) => output::shared_term(self, problem, layout, to.sums, from.sums, address(&state.0)),
-                None => Ok(()),
-            };
+            if from.of_nodes {
+                return match to.state {
+                    Some(state) if !whole_rows => {
+                        output::shared_term(self, problem, layout, to.sums, from.sums, address(&state.0))
+                    }
+                    _ => Ok(()),
+                };
+            }
         }
         let from = OutputGradient { above: FromAbove::Concat(None), sums: from.sums, output: from.output };
         let to = SumsGradient { sums: to.sums, state: to.state, bias: to.bias };
@@ -257,7 +260,7 @@ impl HiddenBlocks for Cuda {
 }
 
 /// Smallest number of rows that a thread sums. More rows per thread mean fewer blocks, whose sums are added up faster.
-const ROWS: usize = 4;
+const ROWS: usize = 8;
 
 /// Addresses of the statistics of batch norm.
 struct Statistics {

@@ -1,6 +1,6 @@
 //! Division of sums of columns among blocks, and activations, as `kernels/columns.cuh` has them.
 
-use crate::launch::Cuda;
+use crate::launch::{Cuda, grid};
 use cudarc::driver::LaunchConfig;
 use supergat_core::Activation;
 use supergat_core::device::LayerWidth;
@@ -8,9 +8,9 @@ use supergat_core::device::LayerWidth;
 /// Quads of a row that a block works on.
 pub(crate) const COLUMNS: usize = 256;
 
-/// Largest number of blocks that sum a column.
+/// Largest number of blocks that sum a column: those that run at once, as the kernels declare.
 pub(crate) fn most_blocks(cuda: &Cuda) -> usize {
-    4 * cuda.multiprocessors()
+    3 * cuda.multiprocessors()
 }
 
 /// Returns the numbers that sums of blocks need: up to two per column.
@@ -28,6 +28,13 @@ pub(crate) fn column_grid(cuda: &Cuda, nodes: usize, quads: usize, rows: usize) 
     let rows = rows * (COLUMNS / quads.min(COLUMNS));
     let blocks = nodes.div_ceil(rows).clamp(1, most_blocks(cuda)) as u32;
     LaunchConfig { grid_dim: (blocks, quads.div_ceil(COLUMNS) as u32, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 }
+}
+
+/// Returns the launch of blocks that work on whole rows of `quads` quads, or on parts of long ones.
+pub(crate) fn row_grid(cuda: &Cuda, nodes: usize, quads: usize) -> LaunchConfig {
+    let rows = COLUMNS / quads.clamp(1, COLUMNS);
+    let blocks = nodes.div_ceil(rows).clamp(1, 32 * cuda.multiprocessors()) as u32;
+    LaunchConfig { grid_dim: (blocks, quads.div_ceil(COLUMNS) as u32, 1), ..grid(1, 256) }
 }
 
 /// Number of an activation in the kernels; 0 is none.

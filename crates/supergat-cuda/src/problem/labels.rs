@@ -66,9 +66,13 @@ impl LabelMemory {
         [self.single.as_ref().map_or(0, address), self.multi.as_ref().map_or(0, address)]
     }
 
-    /// Returns the lanes that share a row, and the blocks for a number of rows.
+    /// Returns the lanes that share a row, and the blocks for a number of rows. Many rows have few lanes each, so that more of
+    /// them are read at once.
     pub(crate) fn division(&self, rows: usize) -> (u32, usize) {
-        let lanes = self.classes.div_ceil(4).next_power_of_two().min(32);
+        let mut lanes = self.classes.div_ceil(4).next_power_of_two().min(32);
+        while lanes > 4 && rows * lanes > 256 * BLOCKS {
+            lanes /= 2;
+        }
         (lanes as u32, rows.div_ceil(256 / lanes).clamp(1, BLOCKS))
     }
 }
