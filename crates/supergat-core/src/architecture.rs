@@ -7,7 +7,6 @@ use crate::form::Form;
 use crate::heads::HeadLayout;
 use crate::hyperparameters::{Entries, HYPERPARAMETERS, NetworkSettings, SettingsGroup};
 use crate::model_kind::{ModelKind, System};
-use crate::precision::Precision;
 use crate::real::Real;
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
@@ -107,8 +106,7 @@ impl Architecture {
             let reason = format!("{} always has self-loops; use a gat or supergat model", self.model);
             return refuse_choice("self_loops", "false", reason);
         }
-        let is_gathered = self.model.is_attention() && self.model.form() != Some(Form::V2);
-        if network.precision != Precision::F32 && !is_gathered {
+        if network.precision.is_half() && !self.model.gathers_half_rows() {
             let reason =
                 format!("{} gathers rows of 32 bits only; use f32, or another gat or supergat model", self.model);
             return refuse_choice("precision", network.precision.name(), reason);

@@ -75,7 +75,7 @@ macro_rules! names {
 names!(Residual: None = "none", Linear = "linear", Identity = "identity");
 names!(Norm: None = "none", Layer = "layer", Batch = "batch");
 names!(Activation: Elu = "elu", Relu = "relu");
-names!(Precision: F32 = "f32", Bf16 = "bf16");
+names!(Precision: Auto = "auto", F32 = "f32", Bf16 = "bf16");
 
 impl NetworkSettings {
     /// Returns whether hidden layers have more than bias and ELU after their mixing.

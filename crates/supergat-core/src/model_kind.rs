@@ -109,6 +109,11 @@ impl ModelKind {
         matches!(self, Self::Attention { .. })
     }
 
+    /// Returns whether rows that attention gathers over links can have 16 bits per number.
+    pub fn gathers_half_rows(self) -> bool {
+        self.is_attention() && self.form() != Some(Form::V2)
+    }
+
     /// Returns the form of attention; `None` without attention.
     ///
     /// ```

@@ -81,7 +81,7 @@ fn backward(
     let layout = attention.layout;
     let memory = &mut scratch.attention;
     let gradient = match attention.precision {
-        Precision::F32 => &from.sums.0,
+        Precision::F32 | Precision::Auto => &from.sums.0,
         Precision::Bf16 => {
             round_rows(cuda, problem, layout.stride(), &from.sums.0, &mut memory.gathered)?;
             &memory.gathered

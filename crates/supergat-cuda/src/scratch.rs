@@ -7,9 +7,9 @@ use crate::problem::{Lists, Problem, labels};
 use crate::product::parts_len;
 use crate::teams::most_blocks;
 use cudarc::driver::{CudaEvent, CudaSlice};
+use supergat_core::Result;
 use supergat_core::device::LayerWidth;
 use supergat_core::memory::Arena;
-use supergat_core::{Precision, Result};
 
 /// Memory of the backward pass that is not visible to layers.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl AttentionScratch {
         let most = |of: &dyn Fn(&Problem) -> usize| problems.iter().map(of).max().unwrap_or(0);
         let blocks = most(&|problem| most_blocks(cuda, problem));
         let stride = layers.iter().map(|layer| layer.stride).max().unwrap_or(0);
-        let rounded = layers.iter().filter(|layer| layer.precision != Precision::F32);
+        let rounded = layers.iter().filter(|layer| layer.precision.is_half());
         let gathered = rounded.map(|layer| layer.precision.stored(layer.stride)).max().unwrap_or(0);
         let edge_sums = most(&|problem| most_blocks(cuda, problem) * edge_scratch(problem, layers)[0]);
         let counters = most(&|problem| edge_scratch(problem, layers)[1]);

@@ -39,7 +39,7 @@ fn team(layout: HeadLayout, precision: Precision) -> usize {
 
 /// Returns the quads of a row that a lane has at most, if possible, as in the kernels.
 fn most_held(precision: Precision) -> usize {
-    if precision == Precision::F32 { 3 } else { 4 }
+    if precision.is_half() { 4 } else { 3 }
 }
 
 /// Returns the number of heads that a lane owns in all groups together, as the kernels compute it.
@@ -89,7 +89,7 @@ pub(crate) fn ring(
         return 0;
     }
     let (layout, precision) = (attention.layout, attention.precision);
-    let quad = if precision == Precision::F32 { 16 } else { 8 };
+    let quad = if precision.is_half() { 8 } else { 16 };
     let bytes = rows * quads_per_lane(layout, precision) * quad + owned_heads(layout, precision) * per_head;
     (bytes * depth.min(MOST_BYTES / bytes)) as u32
 }
@@ -102,7 +102,7 @@ pub(crate) fn grid_with_ring(blocks: usize, ring: u32) -> LaunchConfig {
 /// Returns the definitions of kernels that read rows of a layer.
 pub(crate) fn defines(problem: &Problem, attention: &Attention<'_, Cuda>) -> Defines {
     let mut defines = layout_defines(attention.layout, attention.form, problem.attention.lanes);
-    if attention.precision != Precision::F32 {
+    if attention.precision.is_half() {
         defines.push(("HALF", 1));
     }
     defines

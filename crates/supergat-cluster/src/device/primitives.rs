@@ -9,7 +9,7 @@ use supergat_core::device::{
     Products, Readings, SumsGradient, no_half_precision, no_label_input,
 };
 use supergat_core::memory::{Arena, Buffer};
-use supergat_core::{Architecture, Error, Form, Norm, Precision, Result};
+use supergat_core::{Architecture, Error, Form, Norm, Result};
 use supergat_cpu::device::Rows as InputRows;
 use supergat_cpu::kernels::Primitives;
 use supergat_cpu::{device as cpu, kernels};
@@ -27,7 +27,7 @@ impl<T: Primitives + Pod> Problems for Cluster<T> {
     fn supports(&self, architecture: &Architecture) -> Result<()> {
         match architecture.model.form() {
             _ if architecture.reads_labels() => Err(no_label_input()),
-            _ if architecture.network.precision != Precision::F32 => Err(no_half_precision()),
+            _ if architecture.network.precision.is_half() => Err(no_half_precision()),
             Some(Form::V2) => Err(no_attention_v2()),
             _ => Ok(()),
         }

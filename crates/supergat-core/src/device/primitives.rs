@@ -15,7 +15,6 @@ use crate::form::Form;
 use crate::heads::HeadLayout;
 use crate::memory::Arena;
 use crate::model_kind::Convolution;
-use crate::precision::Precision;
 use std::fmt::Debug;
 
 /// Examples in the memory of a device, and the results of an epoch.
@@ -33,7 +32,7 @@ pub trait Problems: Memory {
 
     /// Checks that the device can run networks of an architecture. By default, it runs all that gather rows of 32 bits.
     fn supports(&self, architecture: &Architecture) -> Result<()> {
-        if architecture.network.precision == Precision::F32 { Ok(()) } else { Err(no_half_precision()) }
+        if architecture.network.precision.is_half() { Err(no_half_precision()) } else { Ok(()) }
     }
     /// Places an example in the memory of the device, for a network of this architecture that is trained
     /// with `loss`.

@@ -69,8 +69,8 @@ macro_rules! declared_hyperparameters {
                     .on_new_graphs(Value::Switch(false))
                     .searched_on_request(28, All)
                     .searched_for(Models::WithAttention);
-                /// Format of the rows that attention gathers over links: f32, or bf16, which halves their bytes; gat and
-                /// supergat models only.
+                /// Format of the rows that attention gathers over links: f32, bf16, which halves their bytes, or auto: bf16
+                /// in large graphs; gat and supergat models only.
                 precision: Precision = choice(Precision::NAMES).never_searched();
                 /// Whether hidden layers put a node's own representation beside the sum over its neighbours, followed
                 /// by two linear layers; gat and supergat models only.

@@ -148,11 +148,11 @@ impl<D: Device> AttentionMixing<D> {
     ) -> Result<()> {
         let (device, problem) = (context.device, context.problem);
         let AttentionCache { keep, chosen, source_score, state, feature_sums, .. } = cache;
-        let projected = if self.precision == Precision::F32 { &*z } else { &*sums };
+        let projected = if self.precision.is_half() { &*sums } else { &*z };
         if let (true, Some(a)) = (self.form.has_vector(), &self.vectors) {
             device.attention_scores(problem, self.layout, projected, &a.value, state, source_score)?;
         }
-        if self.precision != Precision::F32 {
+        if self.precision.is_half() {
             device.round_rows(problem, self.layout.stride(), sums, z)?;
         }
         let random = context.random(self.index, Purpose::AttentionDropout);

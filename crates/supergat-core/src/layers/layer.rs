@@ -340,7 +340,7 @@ impl<D: Device> Layer<D> {
         let mask = self.mask(context, &cache.keep_input);
         let Cache { values, output, .. } = cache;
         let Values { z, attention, sums, ego, block } = values.as_mut().expect(LENT);
-        let is_final = matches!(self.mixing, Mixing::Identity) || self.mixing.precision() != Precision::F32;
+        let is_final = matches!(self.mixing, Mixing::Identity) || self.mixing.precision().is_half();
         let projected = if is_final { &mut *sums } else { &mut *z };
         device.product(problem, input, mask, &self.weight.value, stride, projected)?;
         match (&self.mixing, attention) {

@@ -201,7 +201,7 @@ fn kept_len<T: Primitives>(problem: &CpuProblem<T>, attention: &kernels::Attenti
 /// Returns the rows of `z` in full precision if they are stored in 16 bits, else nothing.
 fn full_rows<T: Primitives>(attention: Attention<'_, Cpu<T>>, nodes: usize) -> Vec<T> {
     match attention.precision {
-        Precision::F32 => Vec::new(),
+        Precision::F32 | Precision::Auto => Vec::new(),
         Precision::Bf16 => widen(&attention.z.halves()[..nodes * attention.layout.stride()]),
     }
 }

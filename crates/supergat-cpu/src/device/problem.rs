@@ -9,7 +9,7 @@ use supergat_core::device::{AttentionLoss, Input, LayerWidth, Lists, NoLoops};
 use supergat_core::heads::LANES;
 use supergat_core::memory::Buffer;
 use supergat_core::sampling::SampleSizes;
-use supergat_core::{Architecture, EdgeWeights, Example, Graph, ModelKind, Precision, Result};
+use supergat_core::{Architecture, EdgeWeights, Example, Graph, ModelKind, Result};
 
 /// An example with everything that stays constant in training.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl<T: Primitives> CpuProblem<T> {
     /// Checks that the backward pass of a layer can gather rows in its precision.
     pub(super) fn check_precision(&self, layer: &LayerWidth) -> Result<()> {
         let is_usual = self.lists().symmetric && layer.heads <= LANES;
-        if layer.precision == Precision::F32 || self.example.train.is_empty() || is_usual {
+        if !layer.precision.is_half() || self.example.train.is_empty() || is_usual {
             return Ok(());
         }
         Err(layer.precision.refused("trains at most eight heads, on links that count in both directions; use f32"))

@@ -57,8 +57,8 @@ impl<T: Primitives> CpuScratch<T> {
         let widest = |f: &dyn Fn(&LayerWidth) -> usize| layers.iter().map(f).max().unwrap_or(0);
         let copies = layers.iter().enumerate().map(|(k, l)| copies[k.min(1)] * l.weight).max().unwrap_or(0);
         let gathered = |layer: &LayerWidth| match layer.precision {
-            Precision::F32 => 0,
-            precision => precision.stored(layer.stride),
+            Precision::Bf16 => Precision::Bf16.stored(layer.stride),
+            Precision::F32 | Precision::Auto => 0,
         };
         let samples = match sampler {
             Sampler::None => Samples::None,

@@ -1,8 +1,9 @@
 //! Configuration of the engine from settings: architecture, training, and options of systems.
 
 use super::{FamilySettings, Settings};
+use supergat_core::heads::LANES;
 use supergat_core::hyperparameters::{PropagationSettings, TreeSettings};
-use supergat_core::{Architecture, Error, System, TrainConfig};
+use supergat_core::{Architecture, Error, Example, HeadLayout, Precision, System, TrainConfig};
 use supergat_data::Dataset;
 use supergat_systems::Options;
 
@@ -18,6 +19,9 @@ impl Settings {
             network.attention_dropout |= self.model.form().is_none();
             network.edge_messages &= edge_features > 0;
         }
+        if network.precision == Precision::Auto && self.gathers_half_rows(dataset) {
+            network.precision = Precision::Bf16;
+        }
         Architecture {
             model: self.model,
             input_features: dataset.features(),
@@ -26,6 +30,19 @@ impl Settings {
             edge_features,
             network,
         }
+    }
+
+    /// Returns whether rows of 16 bits pay for a dataset, and attention can gather them: rows of 32 bits that are larger than
+    /// caches have to come from memory.
+    fn gathers_half_rows(&self, dataset: &Dataset) -> bool {
+        const LARGE: usize = 64 << 20;
+        let heads = self.network.heads.max(self.network.output_heads);
+        let row = HeadLayout::new(self.network.heads, self.network.hidden).stride() * size_of::<f32>();
+        let fits = |example: &Example<f32>| example.graph.is_symmetric() && example.edges.is_none();
+        self.model.gathers_half_rows()
+            && heads <= LANES
+            && dataset.examples.iter().all(fits)
+            && dataset.examples.iter().any(|example| example.graph.nodes() * row >= LARGE)
     }
 
     /// Validates the settings for a dataset.
@@ -111,5 +128,21 @@ mod tests {
             let error = settings.check(&dataset).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{name} = 1000000000: must be")), "{error}");
         }
+    }
+
+    #[test]
+    fn large_graphs_have_rows_of_16_bits_if_attention_can_gather_them() {
+        let wide = |spec: &str, model: &str, heads| {
+            let dataset = supergat_data::load(spec).unwrap();
+            let settings = Settings::general(model.parse().unwrap());
+            let settings = settings.with(|s| (s.network.heads, s.network.hidden) = (heads, 8192 / heads));
+            settings.architecture(&dataset).network.precision
+        };
+        let [small, large] =
+            [2047, 2048].map(|nodes| format!("random-graph:nodes={nodes},degree=2,features=4,classes=2"));
+        assert_eq!(wide(&large, "supergat-mx", 8), Precision::Bf16);
+        assert_eq!(wide(&small, "supergat-mx", 8), Precision::Auto);
+        assert_eq!(wide(&large, "supergat-mx", 16), Precision::Auto);
+        assert_eq!([wide(&large, "gatv2", 8), wide(&large, "gcn", 8)], [Precision::Auto; 2]);
     }
 }

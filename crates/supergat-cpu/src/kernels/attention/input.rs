@@ -52,8 +52,8 @@ impl<'a, T: SimdReal> Attention<'a, T> {
         let device::Attention { form, layout, .. } = attention;
         let numbers = nodes * form.projections() * layout.stride();
         let (z, half) = match attention.precision {
-            Precision::F32 => (&attention.z[..numbers], None),
             Precision::Bf16 => (&[][..], Some(&attention.z.halves()[..numbers])),
+            Precision::F32 | Precision::Auto => (&attention.z[..numbers], None),
         };
         let scores = if form.has_vector() { nodes * layout.head_stride() } else { 0 };
         let source_score = &attention.source_score[..scores];
