@@ -238,10 +238,10 @@ pub(super) fn steps_ahead<S>(vectors: usize, most: usize) -> usize {
     (IN_CACHE / (vectors * size_of::<S>())).clamp(1, most)
 }
 
-/// Computes LeakyReLU.
+/// Computes LeakyReLU; the slope is at most 1.
 #[inline(always)]
 pub fn leaky<X: Arithmetic>(v: X, slope: X) -> X {
-    v.if_positive(v, v.mul(slope))
+    v.mul(slope).max(v)
 }
 
 /// Returns the dropout factor of each head: 0 or the scale of the mask.

@@ -169,9 +169,8 @@ impl Arithmetic for Single {
     #[inline(always)]
     fn exp(self) -> Self {
         intrinsics!({
-            let lowest = _mm256_set1_ps(-87.0);
-            // This order of operands propagates NaN.
-            let x = _mm256_min_ps(_mm256_set1_ps(88.0), _mm256_max_ps(lowest, self.0));
+            // This order of operands propagates NaN. Numbers below the range need no bound: their result is zero.
+            let x = _mm256_min_ps(_mm256_set1_ps(88.0), self.0);
             let shift = _mm256_set1_ps(12_582_912.0);
             let shifted = _mm256_fmadd_ps(x, _mm256_set1_ps(std::f32::consts::LOG2_E), shift);
             let n = _mm256_sub_ps(shifted, shift);
@@ -183,7 +182,7 @@ impl Arithmetic for Single {
             }
             let bits = _mm256_add_epi32(_mm256_castps_si256(shifted), _mm256_set1_epi32(127));
             let power = _mm256_castsi256_ps(_mm256_slli_epi32::<23>(bits));
-            let underflow = _mm256_cmp_ps::<_CMP_LT_OQ>(self.0, lowest);
+            let underflow = _mm256_cmp_ps::<_CMP_LT_OQ>(self.0, _mm256_set1_ps(-87.0));
             Self(_mm256_andnot_ps(underflow, _mm256_mul_ps(p, power)))
         })
     }

@@ -133,9 +133,8 @@ impl Arithmetic for Wide {
     #[inline(always)]
     fn exp(self) -> Self {
         intrinsics!({
-            let lowest = _mm512_set1_ps(-87.0);
-            // This order of operands propagates NaN.
-            let x = _mm512_min_ps(_mm512_set1_ps(88.0), _mm512_max_ps(lowest, self.0));
+            // This order of operands propagates NaN. Numbers below the range need no bound: their result is zero.
+            let x = _mm512_min_ps(_mm512_set1_ps(88.0), self.0);
             let shift = _mm512_set1_ps(12_582_912.0);
             let shifted = _mm512_fmadd_ps(x, _mm512_set1_ps(std::f32::consts::LOG2_E), shift);
             let n = _mm512_sub_ps(shifted, shift);
@@ -145,10 +144,8 @@ impl Arithmetic for Wide {
             for c in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
                 p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(c));
             }
-            let bits = _mm512_add_epi32(_mm512_castps_si512(shifted), _mm512_set1_epi32(127));
-            let power = _mm512_castsi512_ps(_mm512_slli_epi32::<23>(bits));
-            let underflow = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, lowest);
-            Self(_mm512_mask_mul_ps(_mm512_setzero_ps(), !underflow, p, power))
+            let is_inside = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(self.0, _mm512_set1_ps(-87.0));
+            Self(_mm512_maskz_scalef_ps(is_inside, p, n))
         })
     }
     #[inline(always)]

@@ -204,6 +204,10 @@ mod tests {
         assert_eq!(X::both(low).arrays(), parts(low, low));
         assert_eq!(c.sum().array(), low.add(high).array());
         assert_eq!(X::sum_each(c, b).arrays(), parts(low.add(high), x.add(y)));
+        // Around the limits of the exponential in single precision.
+        let limits = [-1e30, -87.5, -87.0, -86.5, 87.5, 88.0, 88.5, 1e30].map(X::Item::from_f64);
+        let limits = X::Half::load(&limits);
+        assert_eq!(X::both(limits).exp().arrays(), [limits.exp().array(); 2]);
         for heads in [1, 2, 4, 8] {
             assert_eq!(b.exp().fold(heads).arrays(), parts(x.exp().fold(heads), y.exp().fold(heads)));
         }
