@@ -29,7 +29,6 @@ __device__ __forceinline__ float group_sum(float x, unsigned lanes)
 __device__ __forceinline__ float row_max(const float* row, unsigned classes, unsigned own, unsigned lanes)
 {
     float largest = LOWEST;
-#pragma unroll 4
     for (unsigned c = own; c < classes; c += lanes) largest = fmaxf(largest, row[c]);
     return group_max(largest, lanes);
 }
@@ -61,7 +60,6 @@ __device__ __forceinline__ double row_loss(bool working, const float* row, const
     if (multi == nullptr) {
         largest = row_max(row, end, own, lanes);
         sum = 0.f;
-#pragma unroll 4
         for (unsigned c = own; c < end; c += lanes) sum += expf(row[c] - largest);
         sum = group_sum(sum, lanes);
         if (!working) return 0.0;

@@ -28,7 +28,6 @@ extern "C" __global__ void __launch_bounds__(256) mean_forward(size_t count, uns
     await_earlier_kernels();
     size_t step = (size_t)gridDim.x * blockDim.x;
     unsigned width = stride / groups;
-#pragma unroll 4
     for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
         // A division of 32 bits is many times faster.
         size_t node = count >> 32 ? at / features : (unsigned)at / features;

@@ -19,8 +19,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) product(
     const float* __restrict__ weight, word adds, float* __restrict__ out) {
     await_earlier_kernels();
     __shared__ __align__(16) float of_rows[2][CHUNK_OF_ROWS], of_weight[2][CHUNK_OF_WEIGHT];
-    size_t first_row = (size_t)blockIdx.y * SIDE;
-    word first_column = blockIdx.x * SIDE, chunks = (depth + DEPTH - 1) / DEPTH;
+    // The tiles of a row follow one another, so that its numbers are still in the cache. Only the first axis of a grid has room
+    // for all rows.
+    word across = (width + SIDE - 1) / SIDE, first_column = blockIdx.x % across * SIDE;
+    size_t first_row = (size_t)(blockIdx.x / across) * SIDE;
+    word chunks = (depth + DEPTH - 1) / DEPTH;
     // Calls `work(turn, place in shared memory, place in the rows, whether it is inside)` for the thread's quads of a chunk.
     auto each_quad = [&](word chunk, const auto& work) {
 #pragma unroll
@@ -36,8 +39,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) product(
         });
 #pragma unroll
         for (int turn = 0; turn < TURNS; ++turn) {
-            word quad = turn * THREADS + threadIdx.x, across = TRANSPOSED ? DEPTH / 4 : SIDE / 4;
-            word r = quad / across, c = quad % across * 4;
+            word quad = turn * THREADS + threadIdx.x, of_row = TRANSPOSED ? DEPTH / 4 : SIDE / 4;
+            word r = quad / of_row, c = quad % of_row * 4;
             word k = chunk * DEPTH + (TRANSPOSED ? c : r), column = first_column + (TRANSPOSED ? r : c);
             bool inside = k < depth && column < width;
             size_t place = TRANSPOSED ? (size_t)column * depth + k : (size_t)k * width + column;

@@ -68,11 +68,7 @@ pub(crate) fn product(
     if nodes == 0 || across == 0 {
         return Ok(());
     }
-    let config = LaunchConfig {
-        grid_dim: (across as u32, nodes.div_ceil(SIDE) as u32, 1),
-        block_dim: (THREADS, 1, 1),
-        shared_mem_bytes: 0,
-    };
+    let config = grid(nodes.div_ceil(SIDE) * across, THREADS);
     let (keep, scale) = keep(mask);
     let [nodes, depth, width] = [nodes, depth, width].map(|size| size as u32);
     let defines = product_defines(!cuda.rounds_products(), mask.is_some(), transposed);

@@ -131,13 +131,12 @@ fn passes<D: SingleDevice<Number = f32>>(device: &D, case: &Case) -> Passes {
     if form.has_vector() {
         device.attention_scores(problem, layout, &z, &vectors, &mut state, &mut source_score).unwrap();
     }
-    let z = match precision {
-        Precision::F32 => z,
-        Precision::Bf16 => {
-            let mut rounded = upload(device, &vec![0.0; precision.stored(z_len)]);
-            device.round_rows(problem, stride, &z, &mut rounded).unwrap();
-            rounded
-        }
+    let z = if precision.is_half() {
+        let mut rounded = upload(device, &vec![0.0; precision.stored(z_len)]);
+        device.round_rows(problem, stride, &z, &mut rounded).unwrap();
+        rounded
+    } else {
+        z
     };
     let mut bits = [0, 1].map(|_| device.bits(per_edge, &mut arena).unwrap());
     let [keep, chosen] = &mut bits;
