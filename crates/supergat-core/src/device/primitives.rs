@@ -165,7 +165,7 @@ pub trait AttentionPasses: Problems {
         state: &mut Self::Numbers,
         source_score: &mut Self::Numbers,
     ) -> Result<()>;
-    /// Rounds rows of `stride` numbers to 16 bits. Only a device that supports [`Precision::Bf16`] has it.
+    /// Rounds rows of `stride` numbers to 16 bits. Only a device that supports [`Precision::Bf16`](crate::Precision::Bf16) has it.
     fn round_rows(
         &self,
         _problem: &Self::Problem,
