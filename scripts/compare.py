@@ -27,7 +27,7 @@ PAPER = [
     "--heads", "8", "--attention-dropout", "--residual", "none", "--norm", "none", "--activation", "elu", "--no-output-layer",
     "--lr", "0.005", "--lambda-e", "10", "--lambda-2", "5e-4", "--p-e", "0.8", "--p-n", "0.5",
 ]
-ARXIV = {"hidden": 16, "output-heads": 1, "dropout": 0.2}
+ARXIV = {"hidden": 16, "output-heads": 1, "dropout": 0.2, "precision": "f32"}
 # Rows that attention gathers in 16 bits; the peer always has 32.
 ARXIV_16 = {**ARXIV, "precision": "bf16"}
 SMALL = {"hidden": 8, "output-heads": 8, "dropout": 0.6}
