@@ -3,8 +3,8 @@
 //! Where labels are input, `X` is followed by rows of labels, and the weights by those of labels: their product is added.
 //!
 //! Rows of nodes whose length is a multiple of eight are multiplied by tensor cores (`product.rs`). Other dense products are
-//! those of cuBLAS, which reads matrices by column: a matrix by rows is its transpose. For those, dropout is applied to a copy
-//! of the input, which the product and the gradient of the weights of a step share.
+//! those of cuBLAS, which reads matrices by column: a matrix by rows is its transpose. For those, the input is copied with
+//! dropout once per step, and the gradient of the weights uses the copy again.
 
 use crate::beside::{Blas, Start};
 use crate::compile::Source;
