@@ -68,8 +68,10 @@ impl<T: Primitives + Pod> Products for Cluster<T> {
     ) -> Result<()> {
         let parts = if let Input::Features = x { &problem.features } else { &problem.rows };
         let out = &mut out[..problem.nodes() * stride];
+        // Each part of the rows has a bitmap of its own; the product by entries has the same bits.
         InputRows::of(x, &problem.share.rows().features, problem.nodes()).product(
             parts,
+            None,
             mask.map(kernels::Mask::of),
             weight,
             stride,

@@ -28,7 +28,7 @@ pub struct InputParts {
     /// the output of a hidden layer.
     copies: [Parts; 2],
     /// Bitmap of features that are stored sparse, but have many entries.
-    bitmap: Option<Bitmap>,
+    pub bitmap: Option<Bitmap>,
 }
 
 impl InputParts {
@@ -87,12 +87,21 @@ impl<'a, T: Primitives> Rows<'a, T> {
         }
     }
 
-    /// Computes `out = drop(X) W`.
-    pub fn product(&self, parts: &Parts, mask: Option<Mask<'_, T>>, weight: &[T], stride: usize, out: &mut [T]) {
+    /// Computes `out = drop(X) W`. The bitmap is that of all features, if they have one.
+    pub fn product(
+        &self,
+        parts: &Parts,
+        bitmap: Option<&Bitmap>,
+        mask: Option<Mask<'_, T>>,
+        weight: &[T],
+        stride: usize,
+        out: &mut [T],
+    ) {
         match self {
-            Self::Features(Features::Sparse(m)) => {
-                T::sparse_product(parts, entries(m), mask, weight, stride, out);
-            }
+            Self::Features(Features::Sparse(m)) => match bitmap {
+                Some(bitmap) => T::bitmap_product(parts, bitmap, entries(m), mask, weight, stride, out),
+                None => T::sparse_product(parts, entries(m), mask, weight, stride, out),
+            },
             _ => T::dense_product(parts, self.dense().expect("not sparse"), mask, weight, stride, out),
         }
     }
@@ -133,12 +142,13 @@ impl<T: Primitives> Products for Cpu<T> {
         stride: usize,
         out: &mut Buffer<T>,
     ) -> Result<()> {
-        let InputParts { rows, features, .. } = &problem.input;
+        let InputParts { rows, features, bitmap, .. } = &problem.input;
         let parts = if let Input::Hidden { .. } = x { rows } else { features };
         let out = &mut out[..problem.nodes() * stride];
         let labels = problem.labels(x);
         let (weight, of_labels) = weight.split_at(weight.len() - labels.map_or(0, |labels| labels.columns * stride));
-        Rows::of(x, &problem.example.features, problem.nodes()).product(parts, mask.map(Mask::of), weight, stride, out);
+        let (input, mask) = (Rows::of(x, &problem.example.features, problem.nodes()), mask.map(Mask::of));
+        input.product(parts, bitmap.as_ref(), mask, weight, stride, out);
         if let Some(labels) = labels {
             T::label_product(rows, labels, of_labels, stride, out);
         }

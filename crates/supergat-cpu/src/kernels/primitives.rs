@@ -66,6 +66,11 @@ kernels! {
         parts: &Parts, x: Compressed<'_, Self>, mask: Option<Mask<'_, Self>>, g: &[Self], stride: usize,
         copies: &mut [Self], out: &mut [Self],
     );
+    /// Computes `out = X M` for sparse `X` with a bitmap, under a dropout mask.
+    bitmap::bitmap_product(
+        parts: &Parts, bitmap: &Bitmap, x: Compressed<'_, Self>, mask: Option<Mask<'_, Self>>, m: &[Self], stride: usize,
+        out: &mut [Self],
+    );
     /// Computes `out = X^T G` for sparse `X` with a bitmap, under a dropout mask.
     bitmap::bitmap_transposed_product(
         parts: &Parts, bitmap: &Bitmap, x: Compressed<'_, Self>, mask: Option<Mask<'_, Self>>, g: &[Self], stride: usize,

@@ -153,7 +153,8 @@ impl<'f, T: Primitives> Gcn<'f, T> {
     pub(super) fn forward(&mut self, graph: &SampledGraph<T>, weights: &Pair<T>) {
         let [s1, s2] = self.shape.strides();
         let mask = self.has_dropout.then(|| Mask { keep: &self.keep[0], scale: self.dropout.scale() });
-        Rows::Features(self.features).product(&self.parts.features, mask, &weights[0], s1, &mut self.z1);
+        let InputParts { features, bitmap, .. } = &self.parts;
+        Rows::Features(self.features).product(features, bitmap.as_ref(), mask, &weights[0], s1, &mut self.z1);
         graph.convolve(&self.z1, s1, &mut self.h);
         let scale = if self.has_dropout { self.dropout.scale() } else { T::ONE };
         for (k, (h, gate)) in self.h.iter_mut().zip(self.gate.iter_mut()).enumerate() {
@@ -236,7 +237,8 @@ impl<'f, T: Primitives> Gcn<'f, T> {
     ) {
         let [s1, s2] = self.shape.strides();
         let mask = self.has_dropout.then(|| Mask { keep: &self.keep[0], scale: self.dropout.scale() });
-        Rows::Features(self.features).product(&self.parts.features, mask, &direction[0], s1, &mut self.tangent.z1);
+        let InputParts { features, bitmap, .. } = &self.parts;
+        Rows::Features(self.features).product(features, bitmap.as_ref(), mask, &direction[0], s1, &mut self.tangent.z1);
         graph.convolve(&self.tangent.z1, s1, &mut self.tangent.h);
         self.tangent.h.iter_mut().zip(self.gate.iter()).for_each(|(h, gate)| *h *= *gate);
         let dense = |values, columns| Dense { values, columns };
