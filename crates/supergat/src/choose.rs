@@ -143,7 +143,7 @@ fn apply(settings: &mut Settings, values: &[(String, Value)]) -> Result<Vec<&'st
     for (name, value) in values {
         let hyperparameter = Hyperparameter::find(name)?;
         settings.set(name, *value)?;
-        if !hyperparameter.group.applies_to(settings.model) && !unused.contains(&hyperparameter.name) {
+        if !hyperparameter.applies_to(settings.model) && !unused.contains(&hyperparameter.name) {
             unused.push(hyperparameter.name);
         }
     }

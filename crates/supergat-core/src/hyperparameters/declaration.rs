@@ -34,9 +34,9 @@ macro_rules! declared_hyperparameters {
                     .on_new_graphs(Value::Number(0.5))
                     .searched_on_request(6, Numbers(&[0.0, 0.2, 0.4, 0.6, 0.8]));
                 /// LeakyReLU slope for negative attention scores.
-                negative_slope: f64 = number(Range::UnitInterval, 0.2).searched_for(Models::WithAttention);
+                negative_slope: f64 = number(Range::UnitInterval, 0.2).read_by(Models::WithAttention);
                 /// Whether messages carry the features of their link, where links have features and the model attends.
-                edge_messages: bool = switch(false);
+                edge_messages: bool = switch(false).read_by(Models::WithAttention);
                 /// Shortcut that hidden layers add to their sums over neighbours: none, linear (h W + b), or identity,
                 /// which needs input_layer.
                 residual: Residual = choice(Residual::NAMES)
@@ -63,18 +63,18 @@ macro_rules! declared_hyperparameters {
                     .searched_on_request(26, All)
                     .searched_for(Models::WithBlocks);
                 /// Whether nodes attend to themselves; gat and supergat models only.
-                self_loops: bool = switch(true).searched_on_request(27, All).searched_for(Models::FreeAttention);
+                self_loops: bool = switch(true).searched_on_request(27, All).read_by(Models::FreeAttention);
                 /// Whether dropout applies to attention coefficients too, not to layer inputs only.
                 attention_dropout: bool = switch(true)
                     .on_new_graphs(Value::Switch(false))
                     .searched_on_request(28, All)
-                    .searched_for(Models::WithAttention);
+                    .read_by(Models::WithAttention);
                 /// Format of the rows that attention gathers over links: f32, bf16, which halves their bytes, or auto: bf16
                 /// in large graphs; gat and supergat models only.
                 precision: Precision = choice(Precision::NAMES).never_searched();
                 /// Whether hidden layers put a node's own representation beside the sum over its neighbours, followed
                 /// by two linear layers; gat and supergat models only.
-                separate_ego: bool = switch(false).searched_on_request(29, All).searched_for(Models::FreeAttention);
+                separate_ego: bool = switch(false).searched_on_request(29, All).read_by(Models::FreeAttention);
                 /// Fraction of the training nodes whose label is input in each step, with the loss on the others; 0: no
                 /// labels as input.
                 label_input: f64 = number(Range::BelowOne, 0.0);

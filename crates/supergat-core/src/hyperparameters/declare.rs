@@ -21,6 +21,7 @@ const fn described(range: Range, defaults: Defaults) -> Hyperparameter {
         meaning: "",
         range,
         search: Search::Given,
+        read_by: Models::All,
         searched_for: Models::All,
         defaults,
         on_new_graphs: None,
@@ -83,7 +84,13 @@ impl Hyperparameter {
         self
     }
 
-    /// Restricts the models for which searches vary it.
+    /// Restricts the models of its group that it has an effect on.
+    pub(super) const fn read_by(mut self, models: Models) -> Self {
+        self.read_by = models;
+        self
+    }
+
+    /// Restricts the models for which searches vary it, further than those that read it.
     pub(super) const fn searched_for(mut self, models: Models) -> Self {
         self.searched_for = models;
         self

@@ -47,6 +47,7 @@ pub struct Hyperparameter {
     pub range: Range,
     /// How searches vary it.
     pub search: Search,
+    read_by: Models,
     searched_for: Models,
     defaults: Defaults,
     on_new_graphs: Option<Defaults>,
@@ -83,7 +84,7 @@ pub enum Searched {
     All,
 }
 
-/// Models of a group for which a hyperparameter is searched.
+/// Models of a group that read a hyperparameter, or for which it is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Models {
     All,
@@ -92,6 +93,17 @@ enum Models {
     FreeAttention,
     /// Models whose layers have the options of deep networks.
     WithBlocks,
+}
+
+impl Models {
+    fn contains(self, model: ModelKind) -> bool {
+        match self {
+            Self::All => true,
+            Self::WithAttention => model.form().is_some(),
+            Self::FreeAttention => model.is_attention(),
+            Self::WithBlocks => !model.system().is_some_and(System::has_own_layers),
+        }
+    }
 }
 
 impl Group {
@@ -328,15 +340,21 @@ impl Hyperparameter {
         self.on_new_graphs.filter(|_| is_measured).unwrap_or(self.defaults).of(model)
     }
 
+    /// Returns whether the hyperparameter has an effect on a model.
+    ///
+    /// ```
+    /// use supergat_core::hyperparameters::Hyperparameter;
+    /// let slope = Hyperparameter::named("negative_slope").unwrap();
+    /// let applies_to = |model: &str| slope.applies_to(model.parse().unwrap());
+    /// assert!(applies_to("gat-go") && !applies_to("gcn"));
+    /// ```
+    pub fn applies_to(&self, model: ModelKind) -> bool {
+        self.group.applies_to(model) && self.read_by.contains(model)
+    }
+
     /// Returns whether searches vary the hyperparameter for a model.
     pub fn is_searched_for(&self, model: ModelKind) -> bool {
-        let varies = match self.searched_for {
-            Models::All => true,
-            Models::WithAttention => model.form().is_some(),
-            Models::FreeAttention => model.is_attention(),
-            Models::WithBlocks => !model.system().is_some_and(System::has_own_layers),
-        };
-        varies && self.group.applies_to(model)
+        self.applies_to(model) && self.searched_for.contains(model)
     }
 
     /// Returns the value as the type of this hyperparameter, or an error with the allowed range.
