@@ -108,7 +108,7 @@ impl Architecture {
         }
         if network.precision.is_half() && !self.model.gathers_half_rows() {
             let reason =
-                format!("{} gathers rows of 32 bits only; use f32, or another gat or supergat model", self.model);
+                format!("{} gathers rows of 32 bits only; use f32, or another model with attention", self.model);
             return refuse_choice("precision", network.precision.name(), reason);
         }
         if network.separate_ego && !self.model.is_attention() {
@@ -129,7 +129,7 @@ impl Architecture {
         let refuse = |name, value: String, reason| Err(Error::Hyperparameter { name, value, reason });
         for known in HYPERPARAMETERS.iter().filter(|known| !OF_OWN_LAYERS.contains(&known.name)) {
             if let Some(value) = self.network.get(known.name).filter(|value| *value != known.default(self.model)) {
-                let reason = format!("{} has no such option; use a gat or supergat model", self.model);
+                let reason = format!("{} has no such option; use another model", self.model);
                 return refuse(known.name, value.to_string(), reason);
             }
         }

@@ -217,7 +217,8 @@ fn rejects_invalid_options_and_other_plans() {
         (other, &["--plan", "plan.json"], "the plan is for another dataset"),
         (SMALL, &["--out", "first", "--metric", "macro-f1"], "another metric"),
         (SMALL, &["--out", "first", "--seed", "4"], "another seed"),
-        (SMALL, &["--out", "first", "--families", "mlp"], "another list of families"),
+        (SMALL, &["--out", "first", "--families", "mlp"], "another list of families: name another folder"),
+        (SMALL, &["--plan", "plan.json", "--families", "mlp"], "plan.json has another list of families: leave out"),
     ] {
         let time = if more.contains(&"--plan") { &[][..] } else { &minutes[..] };
         let done = workspace.run(&[&["recommend", dataset][..], time, more].concat());

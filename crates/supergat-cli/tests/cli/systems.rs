@@ -61,7 +61,7 @@ fn neuralsparse_keeps_few_neighbours() {
 fn options_that_systems_do_not_have_are_refused() {
     let workspace = Workspace::new();
     for (model, args, part) in [
-        ("glcn", &["--norm", "batch"][..], "norm = batch: glcn has no such option; use a gat or supergat model"),
+        ("glcn", &["--norm", "batch"][..], "norm = batch: glcn has no such option; use another model"),
         ("glcn", &["--label-input", "0.5"], "label_input = 0.5: glcn has no such option"),
         ("glcn", &["--activation", "relu"], "activation = relu: glcn has no such option"),
         ("glcn", &["--output-heads", "2"], "output_heads = 2: glcn has no such option"),

@@ -78,7 +78,8 @@ impl<D: Device<Example = Example<<D as Memory>::Number>>> SingleDevice for D {}
 
 /// Returns the error of a device that gathers rows of 32 bits only.
 pub fn no_half_precision() -> Error {
-    let message = "precision = bf16 needs one process: train in one, or set precision to f32";
+    let message = "precision = bf16 needs one process, and a graph that is not divided into parts: train in one process on \
+                   the whole graph, or set precision to f32";
     Error::Device { message: message.into() }
 }
 

@@ -126,11 +126,12 @@ fn stored(args: &RecommendArgs, folder: &Path, dataset: &Dataset) -> Result<Opti
     let given = args.plan.as_deref().map(read).transpose()?;
     let own = folder.join(PLAN);
     let own = own.exists().then(|| read(&own)).transpose()?;
+    let has_own = own.is_some();
     let differs = |what: &str| {
-        CliError::usage(format!(
-            "{} has a comparison with another {what}: name another folder with --out",
-            folder.display()
-        ))
+        CliError::usage(match &args.plan {
+            Some(plan) if !has_own => format!("{} has another {what}: leave out the option", plan.display()),
+            _ => format!("{} has a comparison with another {what}: name another folder with --out", folder.display()),
+        })
     };
     if let (Some(given), Some(own)) = (&given, &own) {
         let planned = |plan: &ThoroughPlan| (plan.splits.clone(), plan.seconds, plan.metric.clone(), plan.seed);
