@@ -12,6 +12,7 @@ mod links;
 pub mod locality;
 pub mod metrics;
 pub mod node_columns;
+pub mod pagerank;
 pub mod pca;
 pub mod propagate;
 pub mod propagation;

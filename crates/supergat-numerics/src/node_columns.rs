@@ -1,14 +1,13 @@
-//! Columns that describe a node for classifiers that know no graph, such as trees.
+//! Columns of a node and its neighbours.
 //!
-//! With features `x_i` of `F` columns and neighbours `N(i)`, the sources of the incoming edges of node `i` without
-//! itself, the `4 F + 1` columns of node `i` are
+//! `N(i)` are the neighbours of node `i`: the sources of its incoming edges without itself. The mean is weighted where edges
+//! have weights. A node without neighbours has NaN in place of mean, maximum and minimum: a missing value.
+//!
+//! With features `x_i` of `F` columns, classifiers that know no graph, such as trees, have `4 F + 1` columns of node `i`:
 //!
 //! ```text
 //! x_i | mean_{j in N(i)} x_j | max_{j in N(i)} x_j | min_{j in N(i)} x_j | number of neighbours
 //! ```
-//!
-//! The mean is weighted where edges have weights. A node without neighbours has NaN in place of mean, maximum and minimum:
-//! a missing value.
 
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -92,33 +91,81 @@ impl<'a> NodeColumns<'a> {
 
     /// Writes the columns of a node.
     pub fn row(&self, node: usize, into: &mut [f32]) {
-        let width = self.width;
-        let (own, rest) = into.split_at_mut(width);
-        let (mean, rest) = rest.split_at_mut(width);
-        let (most, rest) = rest.split_at_mut(width);
-        let (least, count) = rest.split_at_mut(width);
+        let (own, rest) = into.split_at_mut(self.width);
+        let (of_neighbours, count) = rest.split_at_mut(3 * self.width);
         own.copy_from_slice(self.own(node));
-        most.fill(f32::NAN);
-        least.fill(f32::NAN);
-        let incoming = self.graph.incoming();
-        let (mut sums, mut total, mut neighbours) = (vec![0.0_f64; width], 0.0, 0_u32);
-        for edge in incoming.range(node) {
-            let neighbour = incoming.neighbours[edge] as usize;
-            if neighbour == node {
-                continue;
-            }
-            let weight = self.weights.get(edge).map_or(1.0, |&weight| f64::from(weight));
-            let row = self.own(neighbour);
-            sums.iter_mut().zip(row).for_each(|(sum, &value)| *sum += weight * f64::from(value));
-            // The maximum and minimum of NaN and a number are the number.
-            most.iter_mut().zip(row).for_each(|(most, &value)| *most = most.max(value));
-            least.iter_mut().zip(row).for_each(|(least, &value)| *least = least.min(value));
-            (total, neighbours) = (total + weight, neighbours + 1);
+        for (k, statistic) in [Statistic::Mean, Statistic::Most, Statistic::Least].into_iter().enumerate() {
+            self.of_node(node, statistic, &mut of_neighbours[k * self.width..(k + 1) * self.width]);
         }
-        let share = |sum: f64| if total > 0.0 { (sum / total) as f32 } else { f32::NAN };
-        mean.iter_mut().zip(sums).for_each(|(mean, sum)| *mean = share(sum));
-        count[0] = neighbours as f32;
+        count[0] = self.neighbours(node).count() as f32;
     }
+
+    /// Returns a statistic of the neighbours of every node, row by row; NaN for nodes without neighbours.
+    ///
+    /// ```
+    /// use supergat_core::{Direction, Features, Graph};
+    /// use supergat_numerics::node_columns::{NodeColumns, Statistic, dense_rows};
+    /// let graph = Graph::from_edges(4, &[(0, 1), (1, 2)], Direction::Undirected)?;
+    /// let features = Features::dense(4, 1, vec![1.0f32, 5.0, 3.0, 7.0])?;
+    /// let columns = NodeColumns::new(&graph, &[], 1, dense_rows(&features));
+    /// let of = |statistic| columns.of_neighbours(statistic);
+    /// assert_eq!(of(Statistic::Mean)[..3], [5.0, 2.0, 5.0]);
+    /// assert_eq!([of(Statistic::Least)[1], of(Statistic::Most)[1]], [1.0, 3.0]);
+    /// assert!(of(Statistic::Mean)[3].is_nan());
+    /// # Ok::<(), supergat_core::Error>(())
+    /// ```
+    pub fn of_neighbours(&self, statistic: Statistic) -> Vec<f32> {
+        let mut all = vec![0.0; self.nodes() * self.width];
+        let rows = all.par_chunks_exact_mut(self.width.max(1)).enumerate().with_min_len(64);
+        rows.for_each(|(node, into)| self.of_node(node, statistic, into));
+        all
+    }
+
+    /// Writes a statistic of the neighbours of a node.
+    fn of_node(&self, node: usize, statistic: Statistic, into: &mut [f32]) {
+        match statistic {
+            Statistic::Mean => {
+                let (mut sums, mut total) = (vec![0.0_f64; self.width], 0.0);
+                for (weight, row) in self.neighbours(node) {
+                    sums.iter_mut().zip(row).for_each(|(sum, &value)| *sum += weight * f64::from(value));
+                    total += weight;
+                }
+                let share = |sum: f64| if total > 0.0 { (sum / total) as f32 } else { f32::NAN };
+                into.iter_mut().zip(sums).for_each(|(mean, sum)| *mean = share(sum));
+            }
+            // The maximum and minimum of NaN and a number are the number.
+            Statistic::Most => self.fold(node, into, f32::max),
+            Statistic::Least => self.fold(node, into, f32::min),
+        }
+    }
+
+    fn fold(&self, node: usize, into: &mut [f32], of: impl Fn(f32, f32) -> f32) {
+        into.fill(f32::NAN);
+        for (_, row) in self.neighbours(node) {
+            into.iter_mut().zip(row).for_each(|(so_far, &value)| *so_far = of(*so_far, value));
+        }
+    }
+
+    /// Returns the weights of the edges from the neighbours of a node, and their features.
+    fn neighbours(&self, node: usize) -> impl Iterator<Item = (f64, &[f32])> {
+        let incoming = self.graph.incoming();
+        let others = incoming.range(node).filter(move |&edge| incoming.neighbours[edge] as usize != node);
+        others.map(move |edge| {
+            let weight = self.weights.get(edge).map_or(1.0, |&weight| f64::from(weight));
+            (weight, self.own(incoming.neighbours[edge] as usize))
+        })
+    }
+}
+
+/// Statistic of the features of neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Statistic {
+    /// Mean, weighted by the weights of edges.
+    Mean,
+    /// Minimum.
+    Least,
+    /// Maximum.
+    Most,
 }
 
 /// Returns the columns of some nodes of several graphs, column after column, with the rows in the given order.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use supergat_core::{Architecture, Example, Score};
 use supergat_data::options::{Expected, Origin};
 use supergat_data::schema::{LinkSchema, Schema};
-use supergat_data::{Dataset, Frame, LoadOptions, NodeOrderChoice, SplitChoice, TableOptions};
+use supergat_data::{Dataset, FeatureChoice, Frame, LoadOptions, NodeOrderChoice, SplitChoice, TableOptions};
 use supergat_numerics::metrics::Metrics;
 use supergat_train::measure::split_metrics;
 use supergat_train::{CorrectAndSmooth, Corrector, Decision, DeviceChoice, Divided, Fitted, Settings};
@@ -254,7 +254,7 @@ impl Classifier {
             if options.features.is_of_one_graph() {
                 return Err(Error::OtherGraph { data: source.to_owned() });
             }
-            options.tables.expected = Some(self.expected(options.features.width()));
+            options.tables.expected = Some(self.expected(&options.features));
         } else {
             options.tables.schema = self.card.columns.clone();
             options.tables.link_schema = Some(self.card.link_columns.clone().unwrap_or_default());
@@ -271,7 +271,7 @@ impl Classifier {
         if features.is_of_one_graph() {
             return Err(Error::OtherGraph { data: "frames".to_owned() });
         }
-        let expected = Some(self.expected(features.width()));
+        let expected = Some(self.expected(&features));
         let tables = TableOptions { expected, ..self.table_options() };
         let options = LoadOptions { features, tables, node_order: self.node_order(), ..LoadOptions::default() };
         let dataset = supergat_data::read_frames(nodes, edges, &options)?;
@@ -363,10 +363,10 @@ impl Classifier {
         Ok(())
     }
 
-    /// Form that new tables must be brought into, if `computed` features are computed from the graph.
-    fn expected(&self, computed: usize) -> Expected {
+    /// Returns the form that new tables must be brought into, if `features` are computed from the graph.
+    fn expected(&self, features: &FeatureChoice) -> Expected {
         Expected {
-            features: self.architecture().input_features.saturating_sub(computed),
+            features: features.given_among(self.architecture().input_features),
             schema: self.card.columns.clone(),
             links: self.card.link_columns.clone().unwrap_or_default(),
             classes: self.card.class_names.clone(),

@@ -155,7 +155,7 @@ class Graph:
             Whether links to unknown nodes are skipped instead of refused.
         features, add_features : str, optional
             Features to compute from the graph, instead of the columns or in addition: ``structural``,
-            ``spectral:64``.
+            ``spectral:64``, ``pagerank``. Only in addition: columns of neighbours, ``means:2``, ``extremes:2``.
         row_normalise : bool
             Whether the given features of each node are divided by their sum.
         split_seed : int, optional

@@ -155,9 +155,14 @@ const FEATURE_KEYS: [Key; 3] = [
         "features",
         Kind::Text,
         FEATURES,
-        "Replace given features by computed ones: structural, spectral:COUNT, or structural,spectral:COUNT",
+        "Replace given features by computed ones: structural, spectral:COUNT, pagerank, or several separated by commas",
     ),
-    key("add_features", Kind::Text, FEATURES, "Add such features to the given ones"),
+    key(
+        "add_features",
+        Kind::Text,
+        FEATURES,
+        "Add such features to the given ones, also those of neighbours: means:STEPS, extremes:STEPS",
+    ),
     key(
         ROW_NORMALISE,
         Kind::Flag,

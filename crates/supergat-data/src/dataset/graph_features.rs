@@ -9,9 +9,15 @@ use crate::error::{Error, Result};
 use crate::options::{FeatureChoice, GivenFeatures, GraphFeatures};
 use std::path::Path;
 use std::sync::Arc;
-use supergat_core::{Features, SparseMatrix};
+use supergat_core::words::count;
+use supergat_core::{Example, Features, SparseMatrix};
+use supergat_numerics::node_columns::{NodeColumns, Statistic, dense_rows};
+use supergat_numerics::pagerank::pagerank;
 use supergat_numerics::spectral::spectral;
 use supergat_numerics::structural::{EXACT, NAMES, PROBES, structural};
+
+/// Largest number of computed numbers, which are dense until they are joined with sparse features: 1 GiB.
+const MOST_NUMBERS: usize = 1 << 28;
 
 impl FeatureChoice {
     /// Computes the features of a dataset that was read from `source`, and records their scales.
@@ -27,25 +33,54 @@ impl FeatureChoice {
             let expected = "one, because spectral features of several graphs cannot be compared (use structural)";
             return Err(Error::mismatch(Path::new(source), "graphs", expected, dataset.examples.len()));
         }
+        let given: Vec<Arc<Features<f32>>> = dataset.examples.iter().map(|example| example.features.clone()).collect();
+        let width = given.first().map_or(0, |given| given.columns());
+        self.check_given(source, width, dataset.nodes())?;
         for kind in self.kinds.clone() {
-            let columns = match kind {
-                GraphFeatures::Structural => self.structural(dataset),
-                GraphFeatures::Spectral(count) => {
-                    dataset.examples.iter().map(|example| spectral(&example.graph, count)).collect()
-                }
-            };
+            let columns = self.columns(kind, dataset, &given);
             let keep = self.keep_given || kind != self.kinds[0];
             for (example, columns) in dataset.examples.iter_mut().zip(columns) {
                 let before = if keep { &*example.features } else { &none(example.graph.nodes()) };
-                let joined = joined(before, &columns, kind.width());
+                let joined = joined(before, &columns, kind.width(width));
                 example.features = Arc::new(joined.map_err(Error::core(Path::new(source)))?);
             }
-            dataset.notes.push(kind.note(dataset));
+            dataset.notes.push(kind.note(dataset, width));
         }
         if self.given() == GivenFeatures::Ignored {
             dataset.schema = None;
         }
         Ok(())
+    }
+
+    /// Fails if there are no given features to compute others from, or too many.
+    fn check_given(&self, source: &str, given: usize, nodes: usize) -> Result<()> {
+        let is_computed_from_given = |kind: &&GraphFeatures| kind.width(1) != kind.width(0);
+        for kind in self.kinds.iter().filter(is_computed_from_given) {
+            let most = MOST_NUMBERS / (kind.width(1) * nodes).max(1);
+            if given == 0 || given > most {
+                let expected = format!("1 to {most} columns for the computed features {kind}");
+                return Err(Error::mismatch(Path::new(source), "given features", expected, given));
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes the features of a kind for each graph, which has the `given` features.
+    fn columns(&mut self, kind: GraphFeatures, dataset: &Dataset, given: &[Arc<Features<f32>>]) -> Vec<Vec<f32>> {
+        let examples = dataset.examples.iter().zip(given);
+        let logarithms = |ranks: Vec<f64>| ranks.into_iter().map(|rank| rank.ln() as f32).collect();
+        match kind {
+            GraphFeatures::Structural => self.structural(dataset),
+            GraphFeatures::Spectral(count) => examples.map(|(example, _)| spectral(&example.graph, count)).collect(),
+            GraphFeatures::PageRank => examples.map(|(example, _)| logarithms(pagerank(&example.graph))).collect(),
+            GraphFeatures::Means(steps) => {
+                examples.map(|(example, given)| of_neighbours(example, given, &[Statistic::Mean], steps)).collect()
+            }
+            GraphFeatures::Extremes(steps) => {
+                let both = [Statistic::Least, Statistic::Most];
+                examples.map(|(example, given)| of_neighbours(example, given, &both, steps)).collect()
+            }
+        }
     }
 
     /// Computes the structural features of each graph, standardised.
@@ -68,7 +103,7 @@ impl FeatureChoice {
 
 impl GraphFeatures {
     /// Describes the computed features of a dataset.
-    fn note(self, dataset: &Dataset) -> String {
+    fn note(self, dataset: &Dataset, given: usize) -> String {
         match self {
             Self::Structural => {
                 let exact = dataset.examples.iter().all(|example| example.graph.nodes() <= EXACT);
@@ -81,13 +116,49 @@ impl GraphFeatures {
                     NAMES.len()
                 )
             }
-            Self::Spectral(count) => {
+            Self::PageRank => "1 feature computed from the graph: the logarithm of PageRank".to_owned(),
+            Self::Means(steps) | Self::Extremes(steps) => {
+                let what = if let Self::Means(_) = self { "means" } else { "minima and maxima" };
+                let steps = count(steps, "step");
                 format!(
-                    "{count} spectral features computed from the graph; a model trained with them cannot be applied to another graph"
+                    "{} features computed from neighbours: {what} of {given} given ones, up to {steps}",
+                    self.width(given)
+                )
+            }
+            Self::Spectral(vectors) => {
+                format!(
+                    "{vectors} spectral features computed from the graph; a model trained with them cannot be applied to another graph"
                 )
             }
         }
     }
+}
+
+/// Returns statistics of the neighbours' features up to `steps` steps: of each step and statistic, a column per feature.
+///
+/// With `s` a statistic, `x` the features and `N(i)` the neighbours of node `i`, the columns of step `k` are
+///
+/// ```text
+/// x^0 = x,   x^k_i = s of x^(k-1)_j over j in N(i); 0 without neighbours
+/// ```
+fn of_neighbours(example: &Example<f32>, given: &Features<f32>, statistics: &[Statistic], steps: usize) -> Vec<f32> {
+    let (given, width) = (dense_rows(given), given.columns());
+    let weights = example.edges.as_ref().map_or(&[][..], |edges| edges.weights());
+    let (nodes, per_node) = (example.graph.nodes(), steps * statistics.len() * width);
+    let mut all = vec![0.0; nodes * per_node];
+    for (place, statistic) in statistics.iter().enumerate() {
+        let mut rows = given.clone();
+        for step in 0..steps {
+            let mut next = NodeColumns::new(&example.graph, weights, width, rows).of_neighbours(*statistic);
+            next.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = 0.0);
+            let first = (place * steps + step) * width;
+            for (all, next) in all.chunks_exact_mut(per_node).zip(next.chunks_exact(width)) {
+                all[first..first + width].copy_from_slice(next);
+            }
+            rows = next.into();
+        }
+    }
+    all
 }
 
 /// Returns the features of a dataset that has none.

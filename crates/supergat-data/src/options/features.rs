@@ -8,6 +8,8 @@ use supergat_numerics::structural::NAMES;
 
 /// Largest number of spectral features.
 const MAX_SPECTRAL: usize = 1024;
+/// Largest number of steps to the neighbours whose columns are features.
+const MAX_STEPS: usize = 4;
 
 /// Features to compute from the graph. The default is none: the dataset keeps its own.
 ///
@@ -44,6 +46,12 @@ pub enum GraphFeatures {
     Structural,
     /// Number of leading eigenvectors of the normalised adjacency matrix.
     Spectral(usize),
+    /// Logarithm of PageRank.
+    PageRank,
+    /// Means of the given features of neighbours, up to this number of steps.
+    Means(usize),
+    /// Minima and maxima of the given features of neighbours, up to this number of steps.
+    Extremes(usize),
 }
 
 /// Use of the features that the files of a dataset contain.
@@ -59,12 +67,34 @@ pub enum GivenFeatures {
 }
 
 impl FeatureChoice {
-    /// Replaces the given features by computed ones: `structural`, `spectral:COUNT`, or both separated by a comma.
+    /// Replaces the given features by computed ones: `structural`, `spectral:COUNT`, `pagerank`, or several separated by
+    /// commas.
     pub fn replace(list: &str) -> Result<Self> {
-        Self::parse(list, false)
+        let choice = Self::parse(list, false)?;
+        match choice.kinds.iter().find(|kind| kind.per_given() > 0) {
+            Some(kind) => {
+                let expected = "parameter `add_features`, because they are computed from given features";
+                Err(Error::spec(format!("computed features {kind}"), expected, "parameter `features`"))
+            }
+            None => Ok(choice),
+        }
     }
 
-    /// Adds computed features to the given ones; see [`Self::replace`] for their names.
+    /// Adds computed features to the given ones: those of [`Self::replace`], and of the neighbours' given features
+    /// `means:STEPS` and `extremes:STEPS`.
+    ///
+    /// ```
+    /// use supergat_data::{Dataset, FeatureChoice};
+    /// let dataset = Dataset::builder(3)
+    ///     .edges(&[(0, 1), (1, 2)])
+    ///     .dense_features(&[1.0, 5.0, 3.0], 1)
+    ///     .class_names(["a", "b"])
+    ///     .compute_features(FeatureChoice::add("means:2")?)
+    ///     .build()?;
+    /// // Its own, the mean of its neighbours, and the mean of their means.
+    /// assert_eq!(dataset.examples[0].features.values()[3..6], [5.0, 2.0, 5.0]);
+    /// # Ok::<(), supergat_data::Error>(())
+    /// ```
     pub fn add(list: &str) -> Result<Self> {
         Self::parse(list, true)
     }
@@ -107,9 +137,15 @@ impl FeatureChoice {
         self.kinds.is_empty()
     }
 
-    /// Returns the number of computed features.
-    pub fn width(&self) -> usize {
-        self.kinds.iter().map(GraphFeatures::width).sum()
+    /// Returns the number of computed features, for `given` given ones.
+    pub fn width(&self, given: usize) -> usize {
+        self.kinds.iter().map(|kind| kind.width(given)).sum()
+    }
+
+    /// Returns the number of given features among `all`.
+    pub fn given_among(&self, all: usize) -> usize {
+        let per_given: usize = self.kinds.iter().map(|kind| kind.per_given()).sum();
+        if self.keep_given || self.is_empty() { all.saturating_sub(self.width(0)) / (1 + per_given) } else { 0 }
     }
 
     /// Returns whether the features describe one graph only, so that a model cannot be applied to another.
@@ -128,10 +164,22 @@ impl FeatureChoice {
 }
 
 impl GraphFeatures {
-    pub(crate) fn width(&self) -> usize {
+    /// Returns the number of features, for `given` given ones.
+    pub(crate) fn width(&self, given: usize) -> usize {
         match self {
             Self::Structural => NAMES.len(),
             Self::Spectral(count) => *count,
+            Self::PageRank => 1,
+            Self::Means(_) | Self::Extremes(_) => given * self.per_given(),
+        }
+    }
+
+    /// Returns the number of features for each given one.
+    fn per_given(&self) -> usize {
+        match self {
+            Self::Means(steps) => *steps,
+            Self::Extremes(steps) => 2 * steps,
+            Self::Structural | Self::Spectral(_) | Self::PageRank => 0,
         }
     }
 }
@@ -141,6 +189,9 @@ impl fmt::Display for GraphFeatures {
         match self {
             Self::Structural => write!(f, "structural"),
             Self::Spectral(count) => write!(f, "spectral:{count}"),
+            Self::PageRank => write!(f, "pagerank"),
+            Self::Means(steps) => write!(f, "means:{steps}"),
+            Self::Extremes(steps) => write!(f, "extremes:{steps}"),
         }
     }
 }
@@ -149,14 +200,16 @@ impl TryFrom<String> for GraphFeatures {
     type Error = Error;
 
     fn try_from(text: String) -> Result<Self> {
-        match text.split_once(':') {
-            None if text == "structural" => Ok(Self::Structural),
-            Some(("spectral", count)) => {
-                let count = count.parse().ok().filter(|count| (1..=MAX_SPECTRAL).contains(count));
-                count.map(Self::Spectral).ok_or_else(|| invalid(&text))
-            }
-            _ => Err(invalid(&text)),
-        }
+        let number = |text: &str, most| text.parse().ok().filter(|number| (1..=most).contains(number));
+        let kind = match text.split_once(':') {
+            None if text == "structural" => Some(Self::Structural),
+            None if text == "pagerank" => Some(Self::PageRank),
+            Some(("spectral", count)) => number(count, MAX_SPECTRAL).map(Self::Spectral),
+            Some(("means", steps)) => number(steps, MAX_STEPS).map(Self::Means),
+            Some(("extremes", steps)) => number(steps, MAX_STEPS).map(Self::Extremes),
+            _ => None,
+        };
+        kind.ok_or_else(|| invalid(&text))
     }
 }
 
@@ -167,8 +220,10 @@ impl From<GraphFeatures> for String {
 }
 
 fn invalid(found: &str) -> Error {
-    let expected =
-        format!("structural, spectral:COUNT with 1 to {MAX_SPECTRAL} vectors, or one of each separated by a comma");
+    let expected = format!(
+        "structural, spectral:COUNT with 1 to {MAX_SPECTRAL} vectors, pagerank, means:STEPS or extremes:STEPS with 1 to \
+         {MAX_STEPS} steps, or some of them separated by commas"
+    );
     Error::spec("computed features", expected, shown(found))
 }
 
@@ -180,12 +235,20 @@ mod tests {
     fn lists_parse_and_print() {
         let choice = FeatureChoice::add("structural, spectral:32").unwrap();
         assert_eq!(choice.kinds, [GraphFeatures::Structural, GraphFeatures::Spectral(32)]);
-        assert_eq!((choice.width(), choice.given()), (41, GivenFeatures::Optional));
+        assert_eq!((choice.width(5), choice.given()), (41, GivenFeatures::Optional));
         assert_eq!(FeatureChoice::replace("spectral:1").unwrap().given(), GivenFeatures::Ignored);
         assert_eq!(FeatureChoice::default().given(), GivenFeatures::Required);
-        for list in
-            ["", "degree", "spectral", "spectral:0", "spectral:1025", "structural,structural", "spectral:2,spectral:3"]
-        {
+        let choice = FeatureChoice::add("pagerank,means:2,extremes:1").unwrap();
+        assert_eq!((choice.width(5), choice.given_among(26), choice.given_among(1)), (21, 5, 0));
+        assert_eq!(
+            choice.kinds.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+            "pagerank,means:2,extremes:1"
+        );
+        let replaced = FeatureChoice::replace("pagerank,means:2").unwrap_err().to_string();
+        assert!(replaced.contains("means:2`: expected parameter `add_features`"), "{replaced}");
+        assert_eq!(FeatureChoice::replace("pagerank").unwrap().given_among(1), 0);
+        let wrong = ["", "degree", "spectral", "spectral:0", "spectral:1025", "means", "means:0", "extremes:5"];
+        for list in wrong.into_iter().chain(["structural,structural", "spectral:2,spectral:3", "means:1,means:2"]) {
             let error = FeatureChoice::replace(list).unwrap_err().to_string();
             assert!(error.starts_with("`computed features`: expected structural, spectral:COUNT"), "{error}");
         }

@@ -116,6 +116,42 @@ fn spectral_features_need_one_graph() {
     assert_eq!((dataset.examples.len(), dataset.features()), (2, 9));
 }
 
+const AGES: &str = "id,label,age\na,x,1\nb,x,2\nc,y,3\nd,y,4\ne,y,9\n";
+
+/// Node d has the neighbour c, and c has a, b and d. Node e has none.
+#[test]
+fn columns_of_neighbours_are_added() {
+    let folder = folder(&[("nodes.csv", AGES), ("edges.csv", EDGES)]);
+    let dataset = read(folder.path(), FeatureChoice::add("pagerank,means:2,extremes:2").unwrap()).unwrap();
+    assert_eq!(dataset.features(), 1 + 1 + 2 + 4);
+    let rows: Vec<&[f32]> = values(&dataset).chunks_exact(8).collect();
+    // Means of one and two steps, then minima, then maxima.
+    let (of_c, of_d) = ((1.0 + 2.0 + 4.0) / 3.0, 3.0);
+    let of_a = (2.0 + 3.0) / 2.0;
+    let of_b = (1.0 + 3.0) / 2.0;
+    assert_eq!(rows[3][2..], [of_d, of_c, 3.0, 1.0, 3.0, 4.0]);
+    assert_eq!(rows[2][2..], [of_c, (of_a + of_b + of_d) / 3.0, 1.0, 1.0, 4.0, 3.0]);
+    assert_eq!((rows[4][0], &rows[4][2..]), (9.0, &[0.0; 6][..]));
+    assert!(rows[2][1] > rows[3][1] && rows[2][1] > 0.0, "node c has the most links");
+    let note = "4 features computed from neighbours: minima and maxima of 1 given ones, up to 2 steps";
+    assert!(dataset.notes.iter().any(|found| found == note), "{:?}", dataset.notes);
+}
+
+#[test]
+fn columns_of_neighbours_are_weighted_and_of_given_features_only() {
+    let folder = folder(&[("nodes.csv", AGES), ("edges.csv", "source,target,weight\na,b,1\na,c,3\n")]);
+    let dataset = read(folder.path(), FeatureChoice::add("structural,means:1").unwrap()).unwrap();
+    assert_eq!(dataset.features(), 1 + 9 + 1);
+    assert_eq!(values(&dataset)[10], (2.0 + 3.0 * 3.0) / 4.0);
+}
+
+#[test]
+fn columns_of_neighbours_need_given_features() {
+    let tables = folder(&[("nodes.csv", NODES), ("edges.csv", EDGES)]);
+    let error = read(tables.path(), FeatureChoice::add("structural,means:1").unwrap()).unwrap_err().to_string();
+    assert!(error.contains("columns for the computed features means:1, found 0"), "{error}");
+}
+
 #[test]
 fn computed_features_are_converted() {
     let folder = folder(&[("nodes.csv", NODES), ("edges.csv", EDGES)]);
