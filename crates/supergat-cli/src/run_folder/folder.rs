@@ -52,6 +52,12 @@ pub struct Contents<'a> {
 impl RunFolder {
     /// Takes a folder named by the user, which must be new or empty.
     pub fn named(out: &Path) -> Result<Self> {
+        Self::check_name(out)?;
+        Self::at(out.to_owned()).probed()
+    }
+
+    /// Fails if a folder named by the user exists and is not empty.
+    pub fn check_name(out: &Path) -> Result<()> {
         let refuse = |reason: &str| Err(CliError::usage(format!("--out {}: {reason}", out.display())));
         if out.file_name().is_none() {
             return refuse("must name a new folder");
@@ -69,7 +75,7 @@ impl RunFolder {
                 checkpoint::command(out)
             ));
         }
-        Self::at(out.to_owned()).probed()
+        Ok(())
     }
 
     /// Takes the default folder of a dataset and model.

@@ -131,7 +131,12 @@ fn the_time_for_choosing_a_model_is_an_option() {
     assert!(done.stderr.contains("comparing label-propagation, ") && !done.stderr.contains("trees"), "{done:?}");
     let done = workspace.run(&["train", "mine", "--max-epochs", "3", "--model", "mlp", "--choose-seconds", "9"]);
     assert!(done.stderr.contains("--choose-seconds has no effect"), "{done:?}");
-    let done = train(&["--choose-seconds=nan"]);
+    let done = train(&["--choose-seconds", "1"]);
+    assert!(
+        done.code == 2 && done.stderr.starts_with("error: --out run: it exists"),
+        "before models are compared: {done:?}"
+    );
+    let done = workspace.run(&["train", "mine", "--choose-seconds=nan"]);
     assert!(done.code == 2 && done.stderr.contains("choose_seconds = NaN: must be 0 or more"), "{done:?}");
 }
 

@@ -13,6 +13,7 @@ use crate::process::fit::{Fit, Place};
 use crate::process::interrupt::Interrupt;
 use crate::process::resources;
 use crate::run_folder::checkpoint::CheckpointFolder;
+use crate::run_folder::folder::RunFolder;
 use std::process::ExitCode;
 use supergat::{Choice, Classifier, Dataset, Observation, Training};
 use supergat_train::{Checkpoints, Interval, Resources, metric_of};
@@ -29,6 +30,10 @@ pub fn run(
     saved: Option<CheckpointFolder>,
     processes: usize,
 ) -> Result<ExitCode> {
+    if let (Some(out), None, false) = (&args.out, &saved, args.print_config || args.estimate) {
+        // Before models are compared, which may take long.
+        RunFolder::check_name(out)?;
+    }
     let place = place(args, choices)?;
     let resources = place.resources;
     let splits = load(choices).map_err(|error| match resumed {
