@@ -56,7 +56,7 @@ impl RunFolder {
         Self::at(out.to_owned()).probed()
     }
 
-    /// Fails if a folder named by the user exists and is not empty.
+    /// Fails if a folder named by the user cannot become a run folder: it is not empty, or a training there is unfinished.
     pub fn check_name(out: &Path) -> Result<()> {
         let refuse = |reason: &str| Err(CliError::usage(format!("--out {}: {reason}", out.display())));
         if out.file_name().is_none() {

@@ -241,6 +241,16 @@ mod tests {
     }
 
     #[test]
+    fn columns_of_neighbours_are_limited() {
+        let check = |list: &str, given, nodes| FeatureChoice::add(list).unwrap().check_given("tables", given, nodes);
+        assert!(check("means:2", 128, 1 << 20).is_ok() && check("structural,pagerank", 0, usize::MAX).is_ok());
+        for (list, expected) in [("means:2", "1 to 128 columns"), ("pagerank,extremes:2", "1 to 64 columns")] {
+            let error = check(list, 129, 1 << 20).unwrap_err().to_string();
+            assert!(error.contains(expected) && error.contains("found 129"), "{error}");
+        }
+    }
+
+    #[test]
     fn constant_columns_have_no_deviation() {
         assert_eq!(scale([2.0, 4.0].into_iter()), [3.0, 1.0]);
         assert_eq!(scale([0.1; 7].into_iter())[1], 0.0);
